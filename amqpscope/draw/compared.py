@@ -4,8 +4,6 @@ Which frames differ, `amqpscope.diff` decides. This module only sets the rows of
 other: frames with the same difference, and between them frames of the same peer and name.
 """
 
-import hashlib
-from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from html import escape
@@ -17,6 +15,7 @@ from amqpscope.draw.words import heading_text
 from amqpscope.input.capture import Capture
 from amqpscope.report.ladder_model import Arrow, Ladder, LadderBuilder
 from amqpscope.report.links import LinkNames
+from amqpscope.report.page import framed
 from amqpscope.report.printable import cut, printable
 
 __all__ = ["ComparedLadder", "Mark", "comparison_html", "comparison_svg"]
@@ -112,28 +111,14 @@ def comparison_svg(a: ComparedLadder, b: ComparedLadder) -> str:
 def comparison_html(a: ComparedLadder, b: ComparedLadder, differences: list[str]) -> str:
     """Both ladders as a page. differences: a sentence each, by the numbers of the marks."""
     style = f"{STYLE}{_STYLE}{_PAGE_STYLE}"
-    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    title = escape(f"{a.name} and {b.name}")
+    title = f"{a.name} and {b.name}"
     marked = {mark.number for one in (a, b) for mark in one.marks.values()}
     items = []
     for number, difference in enumerate(differences):
         text = escape(cut(printable(difference), _LONGEST))
         items.append(f'<li><a href="#d{number}">{text}</a></li>' if number in marked else f"<li>{text}</li>")
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-            f"style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'\">",
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>",
-            f"<h1>{title}</h1>",
-            "<ol>",
-            *items,
-            "</ol>",
-            *_svg(a, b, ""),
-            "</main>\n</body>\n</html>\n",
-        ]
-    )
+    lines = ["<main>", f"<h1>{escape(title)}</h1>", "<ol>", *items, "</ol>", *_svg(a, b, ""), "</main>", ""]
+    return framed(title, "\n".join(lines), style)
 
 
 def _svg(a: ComparedLadder, b: ComparedLadder, style: str) -> Iterator[str]:

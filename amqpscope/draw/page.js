@@ -2,33 +2,12 @@
 // All texts come from the block of JSON and become text nodes, never markup.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const SVG = "http://www.w3.org/2000/svg";
   const by = (id) => document.getElementById(id);
   const state = { connection: 0, view: "ladder", chosen: -1, zoom: 1, first: 0 };
   const WINDOW = 250; // rows that are in the document at a time
 
-  /** An element with attributes, and with children that are nodes or texts. */
-  function make(name, attributes, ...children) {
-    const element = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes || {})) {
-      if (key === "on") for (const [type, run] of Object.entries(value)) element.addEventListener(type, run);
-      else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, value);
-    }
-    element.append(...children.filter((child) => child !== null && child !== ""));
-    return element;
-  }
-
-  /** An element of SVG. */
-  function svg(name, attributes, ...children) {
-    const element = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes || {})) element.setAttribute(key, value);
-    element.append(...children);
-    return element;
-  }
-
   const seconds = (time) => (time < 0 ? "−" : "+") + (Math.abs(time) / 1e9).toFixed(6);
   const now = () => data.connections[state.connection];
-  const counted = (number, noun, plural) => `${number} ${number === 1 ? noun : plural || `${noun}s`}`;
   const worst = (found) => (found.some((one) => one.certain) ? "error" : "possible");
   const wording = (one) => `${one.kind} ${one.rule}${one.by}: ${numbered(one.text)}`;
 

@@ -1,16 +1,5 @@
-"""The page: one file that opens from a disk, without a network, and shows all pictures of a capture.
+"""The page of `amqpscope draw`: all pictures of a capture. Why it is safe: `amqpscope.report.page`."""
 
-Safety. The page has text of peers that nobody trusts. It stands in one block of JSON, in which no character
-can end the block, and the script of the page puts it into the document as text only. The policy of the page
-allows the page's own script and style by their digests and nothing else: no other script runs, and nothing is
-loaded.
-"""
-
-import hashlib
-import json
-from base64 import b64encode
-from html import escape
-from importlib.resources import files
 from typing import Any, Final
 
 from amqpscope.draw.picture import Picture
@@ -20,9 +9,11 @@ from amqpscope.limits import MAX_DRAWN_ROWS, MAX_PAGE_OCTETS
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER
+from amqpscope.report import page
 from amqpscope.report.diagnosis_text import diagnosis_line, is_trouble
 from amqpscope.report.findings import message_of
 from amqpscope.report.ladder_model import Arrow, Fold, Ladder, Remark, Row
+from amqpscope.report.page import data_text, resource
 from amqpscope.report.printable import cut, printable
 from amqpscope.report.verdict import kind
 from dissectors.wording import are, count
@@ -44,9 +35,6 @@ _SAYS: Final = 300
 _FIELDS: Final = 2000
 """Characters of a frame's fields."""
 
-# What could end the block of JSON, or a line of it for an old parser.
-_UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
-
 
 def rows_of_each(survey: Survey) -> int:
     """How many frames of each connection a page has room for."""
@@ -57,34 +45,15 @@ def rows_of_each(survey: Survey) -> int:
 
 def page_html(picture: Picture) -> str:
     """The whole file."""
-    script = "".join(['"use strict";\n', *(_file(name) for name in _SCRIPTS)])
-    style = _file("page.css")
-    policy = (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-        "base-uri 'none'; form-action 'none'"
+    own = "amqpscope.draw"
+    script = "".join(resource(own, name) for name in _SCRIPTS)
+    return page.page_html(
+        picture.survey.title,
+        resource(own, "page.html"),
+        resource(own, "page.css"),
+        script,
+        _fitting(picture),
     )
-    values = {
-        "@POLICY@": policy,
-        "@TITLE@": escape(picture.survey.title),
-        "@STYLE@": style,
-        "@SCRIPT@": script,
-        "@DATA@": _fitting(picture),
-    }
-    text = _file("page.html")
-    parts = []
-    for name, value in sorted(values.items(), key=lambda one: text.index(one[0])):
-        before, _, text = text.partition(name)
-        parts += [before, value]
-    return "".join([*parts, text])
-
-
-def _file(name: str) -> str:
-    return files("amqpscope.draw").joinpath(name).read_text("utf-8")
-
-
-def _digest(text: str) -> str:
-    """What a Content-Security-Policy calls an inline script or style."""
-    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _room(survey: Survey) -> int:
@@ -96,20 +65,16 @@ def _fitting(picture: Picture) -> str:
     """The data of the page. What does not fit is left out, and the page says so: fields, then connections."""
     room = _room(picture.survey)
     shown = [_connection(one, ladder, picture) for one, ladder in picture.ladders]
-    sizes = [len(_json(one)) for one in shown]
+    sizes = [len(data_text(one)) for one in shown]
     for connection in reversed(shown) if sum(sizes) > room else ():
         for row in connection["rows"]:
             if not row.get("found"):
                 row.pop("fields", None)
-    sizes = [len(_json(one)) for one in shown]
+    sizes = [len(data_text(one)) for one in shown]
     while len(shown) > 1 and sum(sizes) > room:
         shown.pop()
         sizes.pop()
-    return _json(_capture(picture, shown))
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_UNSAFE)
+    return data_text(_capture(picture, shown))
 
 
 def _capture(picture: Picture, connections: list[dict[str, Any]]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from support.sampling import examples
 from amqpscope.cli.draw import draw_capture
 from amqpscope.cli.inputs import CaptureArgument
 from amqpscope.cli.selection import Selection
+from amqpscope.report.page import page_html
 
 MARKUP = (
     "</script>",
@@ -49,7 +50,8 @@ def own_elements() -> set[str]:
     folder = files("amqpscope.draw")
     scripts = [one.read_text("utf-8") for one in folder.iterdir() if one.name.endswith(".js")]
     made = re.findall(r'(?:make|svg)\("([a-zA-Z0-9]+)"', "".join(scripts))
-    return {*made, *re.findall(r"<([a-z0-9]+)", folder.joinpath("page.html").read_text("utf-8"))}
+    whole = page_html("", folder.joinpath("page.html").read_text("utf-8"), "", "", "")
+    return {*made, *re.findall(r"<([a-z0-9]+)", whole)}
 
 
 OWN = own_elements()
