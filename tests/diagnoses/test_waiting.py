@@ -170,3 +170,50 @@ def test_limits_can_be_set() -> None:
     alive(d, 6)
     assert diagnosed(d.pcap()) == []
     assert codes(diagnosed(d.pcap(), {"credit-none.seconds": 5})) == [("credit-none", "client")]
+
+
+def published(d: Dialogue, *, more: bool, available: int | None = None) -> int:
+    """The client publishes by two transfers, which use up the window, and waits for seven seconds.
+
+    Returns the packet of the first transfer.
+    """
+    d.begun(server={"incoming_window": 2})
+    d.client.attach(SENDER)
+    d.server.attach(RECEIVER)
+    d.server.flow(handle=0, link_credit=1 if more else 10)
+    if available is not None:
+        d.client.flow(handle=0, link_credit=1, available=available)
+    first = d.client.transfer(more=True)
+    d.client.transfer(more=more)
+    alive(d, 7)
+    return d.packet_number(first)
+
+
+def test_a_closed_window_in_the_middle_of_a_delivery() -> None:
+    d = Dialogue()
+    first = published(d, more=True, available=0)
+    (one,) = of(d)
+    assert (one.code, one.whose_move) == ("diag/window-closed", "server")
+    assert one.figures["credit"] == 0
+    assert one.figures["unfinished_delivery"] == first
+    assert f"the delivery that began in packet {first} on link q is unfinished" in one.message
+
+
+def test_a_closed_window_behind_a_whole_delivery_is_waited_for_longer() -> None:
+    d = Dialogue()
+    published(d, more=False)
+    assert of(d) == []
+    alive(d, 7)
+    assert codes(of(d)) == [("window-closed", "server")]
+
+
+def test_a_closed_window_behind_an_aborted_delivery_keeps_nothing_waiting() -> None:
+    d = Dialogue()
+    d.begun(server={"incoming_window": 2})
+    d.client.attach(SENDER)
+    d.server.attach(RECEIVER)
+    d.server.flow(handle=0, link_credit=1)
+    d.client.transfer(more=True)
+    d.client.transfer(aborted=True)
+    alive(d)
+    assert "window-closed" not in [code for code, _ in codes(of(d))]

@@ -74,7 +74,7 @@ WINDOW_CLOSED: Final = declare(
     "window-closed",
     ("1.0",),
     """The incoming-window of a session is used up and stays closed, although a link of the session has
-    credit.
+    credit or an unfinished delivery.
 
     What it means: The window limits the transfers of all links of a session together. The window counts
     frames, not messages. While the window is 0, no link may send, whatever its credit is.
@@ -85,12 +85,17 @@ WINDOW_CLOSED: Final = declare(
     library.
     Server: As the receiver of what clients publish, send a flow with a new incoming-window whenever a part of
     the window is used up.
-    Not reported when: no link has credit, all senders say that no message is available, or missing octets may
-    contain a flow.
+    Not reported when: no link has credit or an unfinished delivery, all senders say that no message is
+    available, or missing octets may contain a flow.
     Threads: rabbitmq/rabbitmq-server#13574, noodlefrenzy/node-amqp10#337
     """,
     Limit("seconds", 10, "a window that is closed for less than a second is normal flow control"),
-    _WAITING,
+    Limit(
+        "waiting-seconds",
+        5,
+        "the sender says that messages wait, or has sent a part of a delivery: the receiver knows that more "
+        "will follow, and still grants nothing",
+    ),
     explains=(MAY_END,),
 )
 
@@ -265,22 +270,20 @@ class WindowBook:
             return
         if until - since < self.least:
             return  # as nearly always: no link has to be looked at
-        waiting = [
+        unfinished = _unfinished(window)
+        candidates = [
             state
             for state in self.links.values()
-            if state.session is window.session
-            and state.sender == window.sender
-            and state.live()
-            and state.credit > 0
-            and state.available != 0
+            if state.session is window.session and state.sender == window.sender and state.live()
         ]
+        begun = [state for state in candidates if state.link in unfinished]
+        waiting = begun or [state for state in candidates if state.credit > 0 and state.available != 0]
         if not waiting:
             return
         link = max(waiting, key=_available)
         receiver = 1 - window.sender
-        if not self.notebook.idle(
-            receiver, since, until, _patience(self.notebook, WINDOW_CLOSED, link.available)
-        ):
+        expected: i64 = 1 if begun else link.available
+        if not self.notebook.idle(receiver, since, until, _patience(self.notebook, WINDOW_CLOSED, expected)):
             return
         seconds = (until - since) / SECOND
         unsettled = sum(
@@ -296,12 +299,17 @@ class WindowBook:
         }
         if link.available >= 0:
             figures["available"] = link.available
+        if begun:
+            first = unfinished[link.link]
+            figures["unfinished_delivery"] = first
+            stuck = f"the delivery that began in packet {first} on link {link.subject} is unfinished"
+        else:
+            stuck = f"link {link.subject} has a credit of {link.credit}"
         pinned = f"; {count(unsettled, 'delivery')} {are(unsettled)} unsettled" if unsettled else ""
         message = (
             f"channel {window.channel}: the {PEERS[window.sender]} may send nothing for "
             f"{duration(seconds)}, because the incoming-window of the {PEERS[receiver]} is 0, "
-            f"although link {link.subject} has a "
-            f"credit of {link.credit}{pinned}{_waiting(link.available)}"
+            f"although {stuck}{pinned}{_waiting(link.available)}"
         )
         self.notebook.add(
             WINDOW_CLOSED,
@@ -337,6 +345,18 @@ class WindowBook:
             for window in windows.values():
                 self.opened(window, ended, until)
             windows.clear()
+
+
+def _unfinished(window: Window) -> dict[Link, int]:
+    """The links on which the sender of a window has sent a part of a delivery, and the delivery's packet."""
+    half = None if window.session is None else window.session.half(window.sender)
+    if half is None:
+        return {}
+    return {
+        end.link: int(end.open.packet)
+        for end in half.handles.values()
+        if end.link is not None and end.open is not None and not end.detached
+    }
 
 
 def _available(state: LinkState) -> int:
