@@ -12,8 +12,8 @@ from amqpscope.limits import MAX_GARBLED
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord, FrameRef
+from amqpscope.rules.declaration import DECLARED
 from amqpscope.rules.judge import NO_RECORD
-from amqpscope.rules.octets import rests_on_octets
 from amqpscope.tracking.clock import ClockStepGuard
 from dissectors.interface import Frame
 from dissectors.wire import i64
@@ -70,7 +70,7 @@ class Case:
         since: when the fault began (ns), if it began before the frame. The other peer may react to the fault
         from then on.
         """
-        if certainty == LEGAL or (self.connection.retold and rests_on_octets(rule)):
+        if certainty == LEGAL or (self.connection.retold and DECLARED[rule].octets):
             return
         if self.doubtful:
             certainty = POSSIBLE

@@ -45,6 +45,10 @@ from channel on.
 """
 
 
+_OF_OCTETS: Final = ("types", "framing", "messaging")
+"""The layers whose rules rest on octets."""
+
+
 class Declaration(NamedTuple):
     """What decides how a rule is judged, weighed and selected.
 
@@ -57,6 +61,8 @@ class Declaration(NamedTuple):
     renamed_from: earlier ids of the rule, the first one first, which configurations may still use. proved:
     how certain a problem of the dissector is whose code is the name of the rule: `certain`; `possible`, if
     the octets may be legal; `properties`, if a broker may have forwarded them. "" if a function judges.
+    octets: whether the rule rests on the octets of frames, and not on their fields alone. Such a rule is
+    silent about a log of frames, which has no encodings, no sizes and no messages.
     same_as: the rule of another edition that has the function and the words, "" if the rule has its own.
     section: the section of its own edition that states the rule.
     """
@@ -74,6 +80,7 @@ class Declaration(NamedTuple):
     broker_codes: tuple[str, ...]
     renamed_from: tuple[str, ...]
     proved: str
+    octets: bool
     same_as: str = ""
     section: str = ""
 
@@ -128,22 +135,26 @@ class Rules:
         layer: str = "",
         renamed_from: tuple[str, ...] = (),
         proved: str = "",
+        octets: bool | None = None,
     ) -> str:
         """Declare a rule; return its id with the namespace.
 
         error, warning, note: the reason for that severity, if it is not the usual one of the level. answer:
         the answer that the specification names for this fault; usual_answer: the answer that it names for
         faults of this kind. layer: the layer, if the name of the rule does not show it. renamed_from: earlier
-        names of the rule. proved: how certain a problem of the dissector is, see `Declaration`.
+        names of the rule. proved: how certain a problem of the dissector is; octets: whether the rule rests
+        on octets, see `Declaration`. By default, a rule rests on octets if it is about types, framing or
+        messages, or if the dissector proves it.
         """
         whole = f"{self.namespace}/{name}"
         if whole in DECLARED:
             raise ValueError(f"{whole} is declared twice")
+        layer = layer or RULE_SPACES[self.namespace].layers[name.partition("-")[0]]
         severity = "error" if error else "warning" if warning else "note" if note else USUAL_SEVERITY[level]
         DECLARED[whole] = Declaration(
             whole,
             self.subject,
-            layer or RULE_SPACES[self.namespace].layers[name.partition("-")[0]],
+            layer,
             level,
             basis,
             by,
@@ -154,6 +165,7 @@ class Rules:
             broker_codes,
             tuple(f"{self.namespace}/{old}" for old in renamed_from),
             proved,
+            (bool(proved) or layer in _OF_OCTETS) if octets is None else octets,
         )
         self.ids.append(whole)
         return whole

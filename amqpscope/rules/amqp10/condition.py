@@ -33,7 +33,11 @@ _LATIN: Final = 0x24F
 
 
 C_ERR_SYMBOL: Final = RULES.rule(
-    "C-ERR-SYMBOL", "MUST", "definition", warning="A capture can suggest this fault but never prove it."
+    "C-ERR-SYMBOL",
+    "MUST",
+    "definition",
+    warning="A capture can suggest this fault but never prove it.",
+    octets=True,
 )
 
 

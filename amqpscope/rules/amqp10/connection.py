@@ -156,7 +156,9 @@ def frame_after_close(case: Case10) -> None:
     )
 
 
-C_MAXFRAME: Final = RULES.rule("C-MAXFRAME", "MUST NOT", "keyword", answer="amqp:connection:framing-error")
+C_MAXFRAME: Final = RULES.rule(
+    "C-MAXFRAME", "MUST NOT", "keyword", answer="amqp:connection:framing-error", octets=True
+)
 
 
 def frame_larger_than_agreed(case: Case10, size: i64, limit: int) -> None:
@@ -184,7 +186,9 @@ def frame_larger_than_agreed(case: Case10, size: i64, limit: int) -> None:
     case.misread(case.record.frame, case.record.direction)
 
 
-C_OPEN_SIZE: Final = RULES.rule("C-OPEN-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
+C_OPEN_SIZE: Final = RULES.rule(
+    "C-OPEN-SIZE", "MUST", "definition", answer="amqp:connection:framing-error", octets=True
+)
 
 
 def open_larger_than_512_octets(case: Case10, size: i64) -> None:
@@ -209,7 +213,9 @@ def open_larger_than_512_octets(case: Case10, size: i64) -> None:
     case.report(C_OPEN_SIZE, message, CERTAIN, {"frame_size": int(size)})
 
 
-C_PIPE_SIZE: Final = RULES.rule("C-PIPE-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
+C_PIPE_SIZE: Final = RULES.rule(
+    "C-PIPE-SIZE", "MUST", "definition", answer="amqp:connection:framing-error", octets=True
+)
 
 
 def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
@@ -507,7 +513,9 @@ def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
         )
 
 
-C_LOCALE_TAG: Final = RULES.rule("C-LOCALE-TAG", "MUST", "definition", usual_answer="amqp:invalid-field")
+C_LOCALE_TAG: Final = RULES.rule(
+    "C-LOCALE-TAG", "MUST", "definition", usual_answer="amqp:invalid-field", octets=True
+)
 
 
 def locale_that_is_no_language_tag(case: Case10, body: Open) -> None:
@@ -559,6 +567,7 @@ C_DIALECT_1239: Final = RULES.rule(
     "inferred",
     warning="The specification implies the demand without stating the demand.",
     usual_answer="amqp:decode-error",
+    octets=True,
 )
 
 

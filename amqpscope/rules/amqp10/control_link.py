@@ -151,7 +151,7 @@ PROBLEMS: Final[dict[str, Callable[[Case10, Problem], None]]] = {T_COMP_REQUIRES
 
 
 TX_CTRL_NOWORK: Final = RULES.rule(
-    "TX-CTRL-NOWORK", "MUST NOT", "definition", by="sender", usual_answer="amqp:not-allowed"
+    "TX-CTRL-NOWORK", "MUST NOT", "definition", by="sender", usual_answer="amqp:not-allowed", octets=True
 )
 
 
@@ -171,7 +171,7 @@ def work_on_control_link(case: Case10, what: str) -> None:
 
 
 TX_DECLARE_BODY: Final = RULES.rule(
-    "TX-DECLARE-BODY", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+    "TX-DECLARE-BODY", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", octets=True
 )
 
 
@@ -191,7 +191,7 @@ def declare_in_another_section(case: Case10, section: str) -> None:
 
 
 TX_DISCHARGE_BODY: Final = RULES.rule(
-    "TX-DISCHARGE-BODY", "MUST", "definition", by="sender", usual_answer="amqp:decode-error"
+    "TX-DISCHARGE-BODY", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", octets=True
 )
 
 
@@ -252,7 +252,7 @@ def discharge_settled(case: Case10) -> None:
 
 
 TX_GLOBALID: Final = RULES.rule(
-    "TX-GLOBALID", "MUST NOT", "keyword", by="sender", usual_answer="amqp:not-implemented"
+    "TX-GLOBALID", "MUST NOT", "keyword", by="sender", usual_answer="amqp:not-implemented", octets=True
 )
 
 
@@ -314,7 +314,7 @@ def several_transactions_on_a_session(case: Case10, live: int, pending: int, cer
 
 
 TX_DISCHARGE_KNOWN: Final = RULES.rule(
-    "TX-DISCHARGE-KNOWN", "MUST", "definition", by="sender", answer="amqp:transaction:unknown-id"
+    "TX-DISCHARGE-KNOWN", "MUST", "definition", by="sender", answer="amqp:transaction:unknown-id", octets=True
 )
 
 

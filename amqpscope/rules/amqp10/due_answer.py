@@ -23,6 +23,7 @@ C_MAXFRAME_REACT: Final = RULES.rule(
     "keyword",
     note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:connection:framing-error",
+    octets=True,
 )
 """A peer receives a frame larger than its max-frame-size and does not close the connection with
 framing-error.
@@ -221,6 +222,7 @@ L_MAXMSG_REACT: Final = RULES.rule(
     by="receiver",
     note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:link:message-size-exceeded",
+    octets=True,
 )
 """A receiver receives a message larger than its max-message-size and does not detach the link with
 message-size-exceeded.

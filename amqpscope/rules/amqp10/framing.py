@@ -106,7 +106,7 @@ def frame_body_that_is_no_performative(case: Case10, problem: Problem) -> None:
     proved(case, F_BODY_PERF, problem)
 
 
-SA_FRAME_TYPE: Final = RULES.rule("SA-FRAME-TYPE", "MUST", "definition")
+SA_FRAME_TYPE: Final = RULES.rule("SA-FRAME-TYPE", "MUST", "definition", octets=True)
 
 
 def sasl_value_in_an_amqp_frame(case: Case10) -> None:
@@ -174,6 +174,7 @@ C_HDR_VERMATCH: Final = RULES.rule(
     "keyword",
     warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:decode-error or amqp:connection:framing-error",
+    octets=True,
 )
 
 

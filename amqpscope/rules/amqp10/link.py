@@ -162,7 +162,7 @@ def sender_without_initial_delivery_count(case: Case10, body: Attach) -> None:
 
 
 L_UNSETTLED_NULLKEY: Final = RULES.rule(
-    "L-UNSETTLED-NULLKEY", "MUST NOT", "keyword", usual_answer="amqp:invalid-field"
+    "L-UNSETTLED-NULLKEY", "MUST NOT", "keyword", usual_answer="amqp:invalid-field", octets=True
 )
 
 
@@ -182,7 +182,7 @@ def unsettled_map_with_null_key(case: Case10) -> None:
 
 
 L_UNSETTLED_TYPES: Final = RULES.rule(
-    "L-UNSETTLED-TYPES", "MUST", "definition", usual_answer="amqp:invalid-field"
+    "L-UNSETTLED-TYPES", "MUST", "definition", usual_answer="amqp:invalid-field", octets=True
 )
 
 
@@ -433,7 +433,7 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
 
 
 L_MAXMSG: Final = RULES.rule(
-    "L-MAXMSG", "MUST NOT", "definition", by="sender", answer="amqp:link:message-size-exceeded"
+    "L-MAXMSG", "MUST NOT", "definition", by="sender", answer="amqp:link:message-size-exceeded", octets=True
 )
 
 

@@ -31,6 +31,7 @@ D_ABORT_DISCARD: Final = RULES.rule(
     "keyword",
     by="receiver",
     warning="A capture can suggest this fault but never prove it.",
+    octets=True,
 )
 
 

@@ -340,6 +340,7 @@ D_RESUME_OMIT: Final = RULES.rule(
     by="sender",
     warning="The specification permits the behaviour only within limits, and the peer exceeds these limits.",
     usual_answer="amqp:not-allowed",
+    octets=True,
 )
 
 

@@ -176,7 +176,7 @@ def judge_amqp_frame(case: Case10) -> None:
 
 
 SA_FRAME_512: Final = RULES.rule(
-    "SA-FRAME-512", "MUST", "definition", usual_answer="amqp:connection:framing-error"
+    "SA-FRAME-512", "MUST", "definition", usual_answer="amqp:connection:framing-error", octets=True
 )
 
 
@@ -205,7 +205,7 @@ def frame_larger_than_512_octets(case: Case10) -> None:
         )
 
 
-SA_FRAME_DOFF: Final = RULES.rule("SA-FRAME-DOFF", "SHOULD", "keyword")
+SA_FRAME_DOFF: Final = RULES.rule("SA-FRAME-DOFF", "SHOULD", "keyword", octets=True)
 
 
 def frame_with_extended_header(case: Case10) -> None:
@@ -224,7 +224,7 @@ def frame_with_extended_header(case: Case10) -> None:
         case.report(SA_FRAME_DOFF, "the SASL frame has octets between its header and its body")
 
 
-SA_FRAME_BYTES67: Final = RULES.rule("SA-FRAME-BYTES67", "SHOULD", "keyword")
+SA_FRAME_BYTES67: Final = RULES.rule("SA-FRAME-BYTES67", "SHOULD", "keyword", octets=True)
 
 
 def frame_with_octets_6_and_7(case: Case10) -> None:
@@ -589,7 +589,9 @@ sasl-outcome in each SASL frame. Set the frame size so that the frame ends with 
 """
 
 
-SA_MECH_NONEMPTY: Final = RULES.rule("SA-MECH-NONEMPTY", "MUST", "wording", by="server", proved="certain")
+SA_MECH_NONEMPTY: Final = RULES.rule(
+    "SA-MECH-NONEMPTY", "MUST", "wording", by="server", proved="certain", octets=False
+)
 """A server sends sasl-mechanisms without any mechanism.
 
 Demands: The list of mechanisms in sasl-mechanisms must be neither null nor empty.

@@ -32,7 +32,9 @@ __all__ = [
 RULES: Final = Rules("amqp10/transaction")
 
 
-TX_ID_TYPE: Final = RULES.rule("TX-ID-TYPE", "MUST", "definition", usual_answer="amqp:invalid-field")
+TX_ID_TYPE: Final = RULES.rule(
+    "TX-ID-TYPE", "MUST", "definition", usual_answer="amqp:invalid-field", octets=True
+)
 
 
 def txn_id_too_long(case: Case10, size: int) -> None:

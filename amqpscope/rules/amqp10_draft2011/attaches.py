@@ -19,7 +19,7 @@ _DISTRIBUTION_MODE: Final = 6
 
 
 L_UNSETTLED_TYPES: Final = RULES.rule(
-    "L-UNSETTLED-TYPES", "MUST", "definition", usual_answer="amqp:invalid-field"
+    "L-UNSETTLED-TYPES", "MUST", "definition", usual_answer="amqp:invalid-field", octets=True
 )
 
 

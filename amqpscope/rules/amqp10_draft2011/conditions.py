@@ -18,7 +18,11 @@ _LONGEST: Final = 64
 
 
 C_ERR_SYMBOL: Final = RULES.rule(
-    "C-ERR-SYMBOL", "MUST", "definition", warning="A capture can suggest this fault but never prove it."
+    "C-ERR-SYMBOL",
+    "MUST",
+    "definition",
+    warning="A capture can suggest this fault but never prove it.",
+    octets=True,
 )
 
 

@@ -28,6 +28,7 @@ D_RESUME_OMIT: Final = RULES.rule(
     by="sender",
     warning="The specification implies the demand without stating the demand.",
     usual_answer="amqp:not-allowed",
+    octets=True,
 )
 
 

@@ -10,7 +10,9 @@ from amqpscope.rules.declaration import Rules
 RULES: Final = Rules("amqp10_draft2011/sizes")
 
 
-C_OPEN_SIZE: Final = RULES.rule("C-OPEN-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
+C_OPEN_SIZE: Final = RULES.rule(
+    "C-OPEN-SIZE", "MUST", "definition", answer="amqp:connection:framing-error", octets=True
+)
 """A peer sends an open of more than 4096 octets before it has received the other peer's open.
 
 Demands: Before the other peer's open has arrived, an open must not exceed 4096 octets.
@@ -25,7 +27,9 @@ or capabilities. Send a larger open only after the other peer's open has arrived
 """
 
 
-C_PIPE_SIZE: Final = RULES.rule("C-PIPE-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
+C_PIPE_SIZE: Final = RULES.rule(
+    "C-PIPE-SIZE", "MUST", "definition", answer="amqp:connection:framing-error", octets=True
+)
 """A peer sends a frame of more than 4096 octets before it has received the other peer's open.
 
 Demands: Before the other peer's open has arrived, a frame must not exceed 4096 octets.
@@ -55,7 +59,7 @@ configured max-frame-size below 4096.
 
 
 SA_FRAME_512: Final = RULES.rule(
-    "SA-FRAME-512", "MUST", "definition", usual_answer="amqp:connection:framing-error"
+    "SA-FRAME-512", "MUST", "definition", usual_answer="amqp:connection:framing-error", octets=True
 )
 """A peer sends a SASL frame of more than 4096 octets.
 

@@ -61,6 +61,7 @@ TX_DECLARE_BODY: Final = RULES.rule(
     by="sender",
     warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:decode-error",
+    octets=True,
 )
 
 
@@ -87,6 +88,7 @@ TX_DISCHARGE_BODY: Final = RULES.rule(
     by="sender",
     warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:decode-error",
+    octets=True,
 )
 
 
@@ -179,6 +181,7 @@ TX_DISCHARGE_KNOWN: Final = RULES.rule(
     by="sender",
     warning="A capture can suggest this fault but never prove it.",
     answer="amqp:transaction:unknown-id",
+    octets=True,
 )
 
 
