@@ -7,6 +7,7 @@ import re
 import shlex
 
 from amqpscope.errors import FilterError
+from amqpscope.input.selection import FrameSelection
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import detected
@@ -156,7 +157,7 @@ class WantedConnection:
         return f"no connection {self._name} (there {there})"
 
 
-class Selection:
+class Selection(FrameSelection):
     """Frames, and findings, are taken that pass every criterion given.
 
     connection: see `is_connection`. link, address: a name, `*` and `?` standing for any characters; in

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from amqpscope.cutting.anonymising import Anonymised, anonymise
 from amqpscope.cutting.choice import Choice
-from amqpscope.cutting.survey import FrameSelection, KnownFinding, Survey, comment_of, stream_of
+from amqpscope.cutting.survey import KnownFinding, Survey, comment_of, stream_of
 from amqpscope.cutting.writing import copy_packets
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
+from amqpscope.input.selection import FrameSelection
 from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import MAX_ANNOTATED
 from amqpscope.model.note import Note

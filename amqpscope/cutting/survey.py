@@ -5,7 +5,7 @@ A survey keeps a few octets for each packet, and the findings. A survey keeps no
 
 from array import array
 from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.table import ConnectionTable
@@ -15,6 +15,7 @@ from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture
+from amqpscope.input.selection import EVERYTHING, FrameSelection
 from amqpscope.limits import MAX_ANNOTATED, MAX_CUT_PACKETS
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
@@ -22,12 +23,10 @@ from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.findings import message_of
 from amqpscope.report.links import LinkNames
 from amqpscope.report.verdict import kind
-from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = [
     "FRAGMENT",
     "NO_CONNECTION",
-    "FrameSelection",
     "KnownFinding",
     "Survey",
     "comment_of",
@@ -44,60 +43,6 @@ FRAGMENT: Final = -2
 _SYN: Final = 0x02
 _ACK: Final = 0x10
 _EDGES: Final = 0x07  # FIN, SYN and RST
-
-
-class FrameSelection(Protocol):
-    """What somebody wants of a capture.
-
-    links: the link of a frame decides, too. bounded: a span of packets or of time was given.
-    """
-
-    links: bool
-
-    @property
-    def bounded(self) -> bool: ...
-
-    def restart(self) -> None: ...
-
-    def start(self, time: int) -> None: ...
-
-    def within(self, packet: int, time: int) -> bool: ...
-
-    def of_connection(self, connection: Connection) -> bool: ...
-
-    def takes(self, record: FrameRecord, link: Link | None) -> bool: ...
-
-    def takes_finding(self, finding: Finding) -> bool: ...
-
-    def missing(self) -> str: ...
-
-
-class _Everything:
-    """The selection that takes all."""
-
-    links = False
-    bounded = False
-
-    def restart(self) -> None:
-        return
-
-    def start(self, time: int) -> None:
-        return
-
-    def within(self, packet: int, time: int) -> bool:
-        return True
-
-    def of_connection(self, connection: Connection) -> bool:
-        return True
-
-    def takes(self, record: FrameRecord, link: Link | None) -> bool:
-        return True
-
-    def takes_finding(self, finding: Finding) -> bool:
-        return True
-
-    def missing(self) -> str:
-        return ""
 
 
 class KnownFinding(NamedTuple):
@@ -138,12 +83,12 @@ class Survey:
     frame that the selection takes; whether it has octets of a frame that later frames depend on. edges:
     whether it has SYN, FIN or RST.
 
-    selection: what somebody wants, None for all. connections: those that are known, by number; wanted: the
+    selection: what somebody wants. connections: those that are known, by number; wanted: the
     numbers of those that the selection takes. syns: each packet with a SYN on the ports of another
     connection, and the key of its direction. left_out: findings for which there was no room.
     """
 
-    def __init__(self, capture: Capture, selection: FrameSelection | None = None) -> None:
+    def __init__(self, capture: Capture, selection: FrameSelection = EVERYTHING) -> None:
         self.streams = array("q", [NO_CONNECTION])
         self.times = array("q", [0])
         self.taken = bytearray(1)
@@ -155,7 +100,7 @@ class Survey:
         self.syns: list[tuple[int, bytes]] = []
         self.left_out = 0
         self._capture = capture
-        self.selection: FrameSelection = selection or _Everything()
+        self.selection = selection
         self._names = LinkNames()
 
     @property

@@ -1,7 +1,6 @@
 """The second reading of a capture that is drawn: the ladders of the connections that were chosen."""
 
 from collections.abc import Iterable
-from typing import Final, Protocol
 
 from amqpscope.draw.bounds import KnownBounds
 from amqpscope.draw.flow import FlowCharts
@@ -10,8 +9,8 @@ from amqpscope.draw.map import ConnectionMap
 from amqpscope.draw.states import StatePaths
 from amqpscope.draw.survey import ConnectionKey, Survey, SurveyedConnection, connection_key
 from amqpscope.input.capture import Capture
+from amqpscope.input.selection import FrameSelection
 from amqpscope.limits import MAX_DRAWN_ROWS
-from amqpscope.model.finding import Finding
 from amqpscope.model.records import FrameRecord
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.frames_around import FramesAround
@@ -19,37 +18,7 @@ from amqpscope.report.ladder_model import Ladder, LadderBuilder
 from amqpscope.report.links import LinkNames
 from amqpscope.tracking.amqp10.identity import Link
 
-__all__ = ["EVERY_FRAME", "FrameFilter", "Picture", "PictureBuilder"]
-
-
-class FrameFilter(Protocol):
-    """Which frames are drawn."""
-
-    def takes(self, record: FrameRecord, link: Link | None) -> bool:
-        """Whether this frame, of this link, is asked for."""
-
-    def takes_finding(self, finding: Finding) -> bool:
-        """Whether this finding is asked for."""
-
-    def start(self, time: int) -> None:
-        """The capture's first frame has this time (ns)."""
-
-
-class _EveryFrame:
-    """See `EVERY_FRAME`."""
-
-    def takes(self, record: FrameRecord, link: Link | None) -> bool:
-        return True
-
-    def takes_finding(self, finding: Finding) -> bool:
-        return True
-
-    def start(self, time: int) -> None:
-        pass
-
-
-EVERY_FRAME: Final[FrameFilter] = _EveryFrame()
-"""All frames are drawn."""
+__all__ = ["Picture", "PictureBuilder"]
 
 
 class Picture:
@@ -79,7 +48,7 @@ class PictureBuilder:
         self,
         survey: Survey,
         chosen: Iterable[SurveyedConnection],
-        wanted: FrameFilter,
+        wanted: FrameSelection,
         most: int = MAX_DRAWN_ROWS,
         fields: bool = False,
     ) -> None:

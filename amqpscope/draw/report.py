@@ -4,10 +4,11 @@ from typing import TextIO
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.draw.page import page_html, rows_of_each
-from amqpscope.draw.picture import EVERY_FRAME, Picture, PictureBuilder
+from amqpscope.draw.picture import Picture, PictureBuilder
 from amqpscope.draw.survey import Survey, Surveyor
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions
+from amqpscope.input.selection import EVERYTHING
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
@@ -67,7 +68,7 @@ class PageWriter(FindingWriter):
         picture = Picture(survey)
         if survey.connections and reason != INTERRUPTED:
             builder = PictureBuilder(
-                survey, survey.connections, EVERY_FRAME, rows_of_each(survey), fields=True
+                survey, survey.connections, EVERYTHING, rows_of_each(survey), fields=True
             )
             try:
                 with self._source.open(CaptureOptions(judge=False, keep=False, ended=True)) as capture:

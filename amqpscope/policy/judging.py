@@ -16,6 +16,7 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.input.meter import Metering, unmeasured
+from amqpscope.input.selection import FrameSelection
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
@@ -35,7 +36,6 @@ __all__ = [
     "Hearer",
     "JudgedCapture",
     "Readable",
-    "Wanted",
     "judge",
 ]
 
@@ -64,27 +64,6 @@ class Readable(Protocol):
 
     def open(self, options: CaptureOptions) -> Capture:
         """The capture. Raises CaptureError."""
-
-
-class Wanted(Protocol):
-    """Which findings are asked for. The others are not judged: nothing counts or mentions them."""
-
-    def restart(self) -> None:
-        """Another capture begins."""
-
-    def start(self, time: int) -> None:
-        """The capture's first frame has this time (ns)."""
-
-    def of_connection(self, connection: Connection) -> bool:
-        """Whether something about this connection can be asked for. Called for every connection."""
-        ...
-
-    def forget(self, connection: Connection) -> None:
-        """This connection is over."""
-
-    def takes_finding(self, finding: Finding) -> bool:
-        """Whether this finding is asked for."""
-        ...
 
 
 class _File:
@@ -196,7 +175,7 @@ def judge(
     gather: bool = True,
     context: bool = False,
     diagnoses: bool = False,
-    wanted: Wanted | None = None,
+    wanted: FrameSelection | None = None,
     meter: Metering = unmeasured,
 ) -> CheckRun:
     """Judge captures, one after the other, each on its own.
@@ -252,7 +231,7 @@ def _judge_one(
     hearer: Hearer,
     gather: bool,
     diagnose: bool,
-    wanted: Wanted | None,
+    wanted: FrameSelection | None,
     meter: Metering,
 ) -> None:
     """An open capture, to its end."""

@@ -14,9 +14,10 @@ from support.browser import Browser
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
 
-from amqpscope.draw.picture import EVERY_FRAME, Picture, PictureBuilder
+from amqpscope.draw.picture import Picture, PictureBuilder
 from amqpscope.draw.survey import survey
 from amqpscope.input.capture import Capture, CaptureOptions
+from amqpscope.input.selection import EVERYTHING
 
 __all__ = ["opened", "page_data", "picture_of", "planted091", "planted10"]
 
@@ -27,7 +28,7 @@ def picture_of(path: Path) -> Picture:
     with Capture(str(path), options) as capture:
         surveyed = survey(capture)
     with Capture(str(path), options) as capture:
-        return PictureBuilder(surveyed, surveyed.connections[:1], EVERY_FRAME, fields=True).read(capture)
+        return PictureBuilder(surveyed, surveyed.connections[:1], EVERYTHING, fields=True).read(capture)
 
 
 def page_data(page: Path) -> Any:
