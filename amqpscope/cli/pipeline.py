@@ -161,8 +161,8 @@ def run(
             metavar="NAME,...",
             show_default=False,
             help=(
-                "Write only these tables. The table `files` is always written. Most of the time is "
-                "needed for the tables frames and deliveries."
+                "Write only these tables. The table `files` is always written. The tables `frames` and "
+                "`deliveries` take most of the run time."
             ),
         ),
     ] = "",
@@ -184,7 +184,7 @@ def run(
             rich_help_panel=HOW_PANEL,
             help=(
                 "Choose the unit of parallel work. chain: one capture set; flow: one connection, "
-                "after a shuffle; auto: amqpscope chooses by the captures."
+                "after a shuffle; auto: amqpscope chooses, depending on the captures."
             ),
         ),
     ] = PlanChoice.auto,

@@ -594,7 +594,7 @@ class Reader(ValueReader):
             leaf = self.leaf(owner, index)
             if isinstance(value, list):
                 self.problem(
-                    "T-COMP-MULT-ARRAY", start, "several values are sent as a list, not as an array", leaf
+                    "T-COMP-MULT-ARRAY", start, "several values are sent as a list instead of an array", leaf
                 )
             else:
                 self.problem(

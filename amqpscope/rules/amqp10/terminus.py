@@ -445,7 +445,7 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
     Source: messaging.xml section addressing > terminus-expiry-policy, source.timeout, target.timeout
     Evidence: the expiry-policy and timeout of the terminus, the later attach, and the time that passed
     before this attach
-    Why it matters: The unsettled deliveries of the terminus are lost, and a subscription may be lost with it.
+    Why it matters: The terminus is lost with its unsettled deliveries, and a subscription may be lost, too.
     Silent when: the link was closed, when the new attach is on another session, or when the terminus expires
     with the link. The rule is also silent when the other peer asks for another address, or when octets were
     not captured.
