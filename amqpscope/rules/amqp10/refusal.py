@@ -163,8 +163,8 @@ def accepted_refused(case: Case10, condition: str) -> None:
     """
     case.report(
         M_OUTCOMES_ACCEPTED,
-        "the sender's source lists no outcomes, but the sender detaches with an error just after the receiver "
-        "sends the outcome accepted",
+        "the sender's source lists no outcomes, but the sender detaches with an error just after the "
+        "receiver sends the outcome accepted",
         POSSIBLE,
         {"condition": condition},
     )
