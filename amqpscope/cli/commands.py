@@ -21,6 +21,7 @@ COMMANDS = {
     "diff": "Compare two runs of one scenario.",
     "cut": "Write a part of a capture to a file, with findings as comments.",
     "sniff": "Capture live, and report violations as they happen.",
+    "proxy": "Forward connections to a server, and check them as sniff does.",
 }
 """What each command does. `amqpscope/cli/NAME.py` has a function of the command's name, and its `EPILOG`."""
 

@@ -20,6 +20,7 @@ const WANTED = [
   ["spark", "guides/spark.html"],
   ["delivery-count", "rules/"],
   ["L-CREDIT-INIT", "rules/amqp10/L-CREDIT-INIT/index.html"],
+  ["proxy", "guides/proxy.html"],
   ["baseline", "guides/configuration.html"],
 ];
 const SETUP = 0, QUERY = 2; // the worker's kinds of messages

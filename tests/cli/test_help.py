@@ -34,7 +34,7 @@ def test_it_fits_and_ends_well(
 
 def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "--help")
-    listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:12])
+    listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:13])
     assert listed == {
         "triage": "Show what is wrong, who has to act, and what to do next.",
         "read": "Show the conversation, frame by frame.",
@@ -45,6 +45,7 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
         "diff": "Compare two runs of one scenario.",
         "cut": "Write a part of a capture to a file, with findings as comments.",
         "sniff": "Capture live, and report violations as they happen.",
+        "proxy": "Forward connections to a server, and check them as sniff does.",
         "rules": "List and explain the rules.",
         "config": "Show the settings in effect.",
         "pipeline": "Analyze many captures on Spark and write tables.",

@@ -1,0 +1,331 @@
+"""The proxy itself: it listens, opens a connection to the target for each client, and keeps their packets.
+
+All of it is one asyncio loop, which runs while somebody waits for packets. So nothing happens at the same
+time, octets are forwarded before they are judged, and clients that send more than can be judged wait as for
+any slow peer.
+"""
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+import ssl
+import time
+from typing import Any, Final
+
+from amqpscope.capture.link_layer import LINK_ETHERNET
+from amqpscope.capture.live.source import LiveInterface, LiveSource
+from amqpscope.capture.packet import PacketDecoder
+from amqpscope.capture.proxy.address import show_address
+from amqpscope.capture.proxy.encryption import Encryption
+from amqpscope.capture.proxy.packets import ACK, CLIENT, RST, SERVER, SYN, SyntheticConnection
+from amqpscope.capture.proxy.relay import Exchange, Relay
+from amqpscope.capture.proxy.side import Side
+from amqpscope.capture.proxy.watchful_selector import WatchfulSelector
+from amqpscope.errors import CaptureError
+
+__all__ = ["MAX_CONNECTIONS", "ProxySource"]
+
+MAX_CONNECTIONS: Final = 256
+"""Connections at a time, if nothing else is said. Each takes at most half a megabyte."""
+
+_ACCEPTED_AT_ONCE: Final = 64
+_WAITING_OCTETS: Final = 4 * 1024 * 1024
+"""Octets of packets that wait to be taken, from which on nothing is read."""
+
+_CONNECT: Final = 10.0
+"""Seconds for the target to be found, to accept, and to begin TLS; and for a client to begin TLS."""
+
+_DRAIN: Final = 1.0
+"""Seconds at the end in which peers get what was read for them."""
+
+_REPORTED: Final = 1.0
+"""Seconds in which the same failure of the target is reported once."""
+
+
+class ProxySource(LiveSource, Exchange):
+    """Listens at `listen` and forwards to `target`, both host and port.
+
+    to_tls, listen_tls: TLS with the target and with clients, None without. connections: at a time. Raises
+    CaptureError if it cannot listen there.
+    """
+
+    buffered = False
+
+    def __init__(
+        self,
+        listen: tuple[str, int],
+        target: tuple[str, int],
+        *,
+        to_tls: ssl.SSLContext | None = None,
+        listen_tls: ssl.SSLContext | None = None,
+        connections: int = MAX_CONNECTIONS,
+    ) -> None:
+        self._listener = _listener(listen)
+        self.address: tuple[str, int] = self._listener.getsockname()[:2]
+        self._target = target
+        super().__init__(f"{show_address(*self.address)} for {show_address(*target)}")
+        self.interfaces.append(LiveInterface("proxy", self.name, LINK_ETHERNET, True))
+        self._to_tls = to_tls
+        self._listen_tls = listen_tls
+        self._most = connections
+        self._packets: list[tuple[int, bytes]] = []
+        self._octets = 0  # of the packets that wait
+        self._taken = 0  # of those that were taken last
+        self._number = 0
+        self._time = 0  # of the newest packet
+        self._serial = 0
+        self._relays: dict[Relay, None] = {}
+        self._openings: set[asyncio.Task[None]] = set()
+        self._failure = ""  # of the target, as it was reported
+        self._failed = 0.0
+        self._failures = 0  # that were not reported since
+        self.loop = asyncio.SelectorEventLoop(WatchfulSelector(self._was_blind))
+        self.loop.set_exception_handler(self._failed_within)
+        self.loop.add_reader(self._wake_reader, self._woken)
+        self.loop.add_reader(self._listener.fileno(), self._accept)
+
+    # A source of packets.
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    def wait(self, seconds: float) -> None:
+        if not self._packets and not self._events:
+            self._turn(seconds)
+
+    def take(self, decoder: PacketDecoder) -> int:
+        """Hand on all packets: there are never many."""
+        packets, self._packets = self._packets, []
+        self._taken, self._octets = self._octets, 0
+        decoder.interface = 0
+        for moment, packet in packets:
+            self._number += 1
+            decoder.packet(self._number, moment, LINK_ETHERNET, packet, 0, len(packet), len(packet))
+        return len(packets)
+
+    def dropped(self) -> int:
+        return 0
+
+    def drops(self, index: int) -> int:
+        return 0
+
+    def fill(self) -> float:
+        """How much of what may wait was there when it was taken."""
+        return min(self._taken / _WAITING_OCTETS, 1.0)
+
+    def ended(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        """End. What was read is still handed on, if the peers take it soon."""
+        if self.loop.is_closed():
+            return
+        self.loop.remove_reader(self._listener.fileno())
+        self._listener.close()
+        for task in self._openings:
+            task.cancel()
+        for relay in self._relays:
+            relay.stop_reading()
+        deadline = time.monotonic() + _DRAIN
+        while (
+            self._openings or any(relay.waiting for relay in self._relays)
+        ) and time.monotonic() < deadline:
+            self._turn(0.01)
+        for relay in list(self._relays):
+            relay.close()
+        self.loop.close()
+        super().close()
+
+    def _waiting(self) -> bool:
+        return bool(self._packets)
+
+    def _stirred(self, descriptor: int) -> bool:
+        return True
+
+    # What relays do.
+
+    @property
+    def full(self) -> bool:
+        return self._octets >= _WAITING_OCTETS
+
+    def emit(self, packet: bytes, time: int = 0) -> None:
+        self._time = max(self._time, time or _now())
+        self._packets.append((self._time, packet))
+        self._octets += len(packet)
+        self.loop.stop()
+
+    def report(self, text: str) -> None:
+        self._events.append(text)
+        self.loop.stop()
+
+    def over(self, relay: Relay) -> None:
+        self._relays.pop(relay, None)
+
+    # Connections.
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                raw, address = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                # Too many open files: those that wait are accepted when one of them is closed.
+                self._fail(f"cannot accept a connection: {error.strerror or error}")
+                self.loop.remove_reader(self._listener.fileno())
+                self.loop.call_later(1, self.loop.add_reader, self._listener.fileno(), self._accept)
+                return
+            raw.setblocking(False)
+            name = show_address(*address[:2])
+            if len(self._relays) + len(self._openings) >= self._most:
+                self._fail(f"a connection was refused: {self._most} connections are open, the most allowed")
+                Side(raw).close(True)
+                continue
+            task = self.loop.create_task(self._open(Side(raw), address[:2], name))
+            self._openings.add(task)
+            task.add_done_callback(self._openings.discard)
+
+    async def _open(self, client: Side, address: tuple[str, int], name: str) -> None:
+        """Open the connection to the target, and forward."""
+        server: Side | None = None
+        try:
+            self._serial += 1
+            raw, found = await self._connect()
+            if found is None:
+                client.close(True)
+                return
+            connection = SyntheticConnection(address, found, self._serial)
+            if raw is None:
+                self.emit(connection.packet(CLIENT, SYN, 0))
+                self.emit(connection.packet(SERVER, RST | ACK, 0))
+                client.close(True)
+                return
+            server = Side(raw)
+            relay = Relay(self, connection, client, server, name)
+            self._relays[relay] = None
+            relay.open()
+            if await self._secure(relay):
+                relay.start()
+        except BaseException:
+            client.close(True)
+            if server is not None:
+                server.close(True)
+            raise
+
+    async def _connect(self) -> tuple[socket.socket | None, tuple[str, int] | None]:
+        """A socket connected to the target, None if there is none, and the address; None: there is none."""
+        shown = show_address(*self._target)
+        address: tuple[str, int] | None = None
+        reason = "it did not answer in time"
+        raw: socket.socket | None = None
+        try:
+            async with asyncio.timeout(_CONNECT):
+                host, port = self._target
+                for family, kind, protocol, _, full in await self.loop.getaddrinfo(
+                    host, port, type=socket.SOCK_STREAM
+                ):
+                    address = (str(full[0]), int(full[1]))
+                    if address == self.address:
+                        reason = "it is the address of the proxy itself"
+                        break
+                    raw = socket.socket(family, kind, protocol)
+                    raw.setblocking(False)
+                    try:
+                        await self.loop.sock_connect(raw, full)
+                    except OSError as error:
+                        reason = _reason(error)
+                        raw.close()
+                        raw = None
+                    else:
+                        return raw, address
+        except TimeoutError:
+            pass
+        except (OSError, UnicodeError) as error:  # the second: no name of a host looks like that
+            reason = _reason(error)
+        if raw is not None:
+            raw.close()
+        self._fail(f"cannot connect to {shown}: {reason}")
+        return None, address
+
+    async def _secure(self, relay: Relay) -> bool:
+        """Begin TLS where it was asked for. False: it failed, and the connection is over."""
+        for side, context in ((SERVER, self._to_tls), (CLIENT, self._listen_tls)):
+            if context is None:
+                continue
+            end = relay.sides[side]
+            encryption = Encryption(context, self._target[0] if side == SERVER else None)
+            try:
+                async with asyncio.timeout(_CONNECT):
+                    await encryption.shake_hands(end.raw)
+            except (OSError, TimeoutError) as error:
+                who = show_address(*self._target) if side == SERVER else relay.name
+                self._fail(f"TLS with {who} failed: {_reason(error)}")
+                relay.fail(side)
+                return False
+            end.encrypt(encryption)
+        return True
+
+    def _fail(self, text: str) -> None:
+        """Report a failure. A client may try again very often: the same failure is reported once a second."""
+        now = time.monotonic()
+        if text == self._failure and now - self._failed < _REPORTED:
+            self._failures += 1
+            return
+        if self._failures:
+            self.report(f"{self._failure} ({self._failures} more times)")
+        self._failure, self._failed, self._failures = text, now, 0
+        self.report(text)
+
+    # The loop.
+
+    def _turn(self, seconds: float) -> None:
+        """Let the loop run until there is something to take, but at most so long."""
+        timer = self.loop.call_later(seconds, self.loop.stop)
+        try:
+            self.loop.run_forever()
+        finally:
+            timer.cancel()
+
+    def _woken(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wake_reader, 4096)
+        self.loop.stop()
+
+    def _was_blind(self, since: int, until: int) -> None:
+        for relay in list(self._relays):
+            relay.was_blind(since, until)
+
+    def _failed_within(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error of ours ends one connection, not the proxy."""
+        error = context.get("exception")
+        self.report(f"internal error while forwarding: {error!r}" if error else str(context.get("message")))
+
+
+def _listener(listen: tuple[str, int]) -> socket.socket:
+    shown = show_address(*listen)
+    try:
+        found = socket.getaddrinfo(*listen, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        listener = socket.create_server(listen, family=found[0][0], backlog=1024)
+    except OSError as error:
+        raise CaptureError(f"cannot listen on {shown}: {_reason(error)}") from error
+    listener.setblocking(False)
+    return listener
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not trusted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or str(error)).lower().replace("_", " ")
+    if isinstance(error, TimeoutError) and getattr(error, "errno", None) != errno.ETIMEDOUT:
+        return "it did not answer in time"
+    if isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno:
+        return os.strerror(error.errno)  # asyncio has words of its own
+    return (getattr(error, "strerror", None) or str(error)).rstrip(".")
+
+
+def _now() -> int:
+    return time.time_ns()

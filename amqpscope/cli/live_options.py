@@ -1,0 +1,213 @@
+"""Options of the commands that watch live traffic: what is shown and recorded, and when the run ends."""
+
+import enum
+from typing import Annotated
+
+import typer
+
+from amqpscope.cli.read import TimeFormat
+from amqpscope.report.timeline import TIME_FORMATS
+
+__all__ = [
+    "BEFORE",
+    "AddressOption",
+    "BeforeOption",
+    "CountOption",
+    "DurationOption",
+    "EmbedKeysOption",
+    "FilesOption",
+    "FormOption",
+    "LiveFormat",
+    "OnlyOption",
+    "QuietOption",
+    "RotateOption",
+    "TimeOption",
+    "TopOption",
+    "UntilOption",
+    "VerboseOption",
+    "WriteOption",
+]
+
+
+class LiveFormat(enum.StrEnum):
+    """Forms of output."""
+
+    text = "text"
+    ndjson = "ndjson"
+
+
+BEFORE = 10
+"""Seconds that are kept before the finding that --until waits for."""
+
+_SHOWN = "What is shown"
+_FILES = "What is recorded"
+_END = "When it ends"
+
+_TIMES = "Set the form of times. " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
+
+TopOption = Annotated[
+    bool,
+    typer.Option(
+        "--top",
+        rich_help_panel=_SHOWN,
+        help="Show a full-screen view of connections, links and credit. Connections "
+        "with problems come first. Press ? for a list of keys.",
+    ),
+]
+
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME,...",
+        rich_help_panel=_SHOWN,
+        show_default=False,
+        help="Show only frames with one of these names, kinds or classes. The values "
+        "are the same as for `read --only`. The option may be repeated.",
+    ),
+]
+
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATTERN",
+        rich_help_panel=_SHOWN,
+        show_default=False,
+        help="Show only frames with this address, exchange, queue or routing key (* and ? are wildcards).",
+    ),
+]
+
+QuietOption = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", rich_help_panel=_SHOWN, help="Show only findings, without frames."),
+]
+
+VerboseOption = Annotated[
+    int,
+    typer.Option(
+        "--verbose",
+        "-v",
+        count=True,
+        show_default=False,
+        rich_help_panel=_SHOWN,
+        help="Show all fields of each frame. -vv also shows message bodies.",
+    ),
+]
+
+TimeOption = Annotated[
+    TimeFormat,
+    typer.Option(
+        "--time",
+        "-t",
+        metavar="r|d|a|ad|e",
+        show_default=False,
+        rich_help_panel=_SHOWN,
+        help=f"{_TIMES}.",
+    ),
+]
+
+FormOption = Annotated[
+    LiveFormat,
+    typer.Option(
+        "--format",
+        metavar="text|ndjson",
+        show_default=False,
+        rich_help_panel=_SHOWN,
+        help="Set the output format. text: for people; ndjson: one JSON "
+        "object per line. In ndjson, frames have the form of `read` and findings"
+        " the form of `check`. [default: text]",
+    ),
+]
+
+WriteOption = Annotated[
+    str | None,
+    typer.Option(
+        "--write",
+        "-w",
+        metavar="FILE",
+        rich_help_panel=_FILES,
+        show_default=False,
+        help="Record the packets in this pcapng file, with findings as packet "
+        "comments. Use `-` for standard output.",
+    ),
+]
+
+RotateOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rotate",
+        metavar="LIMIT",
+        rich_help_panel=_FILES,
+        show_default=False,
+        help="Start a new file after this size, time or number of packets, for "
+        "example 100MB, 15min or 100000packets. The option may be repeated.",
+    ),
+]
+
+FilesOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        rich_help_panel=_FILES,
+        show_default=False,
+        help="Keep only the N newest files of the recording.",
+    ),
+]
+
+EmbedKeysOption = Annotated[
+    bool,
+    typer.Option(
+        "--embed-keys",
+        rich_help_panel=_FILES,
+        help="Put the TLS secrets of the connections into the recording, so that everybody who has the "
+        "file can decrypt it. The option needs -w and --tls-keylog or --tls-key.",
+    ),
+]
+
+UntilOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RULE,...",
+        rich_help_panel=_END,
+        show_default=False,
+        help=(
+            "Stop when one of these rules is broken (* and ? are wildcards). With -w, record "
+            "only the packets shortly before and after the finding. The option may be "
+            "repeated."
+        ),
+    ),
+]
+
+BeforeOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        rich_help_panel=_END,
+        show_default=False,
+        help=(
+            "Begin the recording this long before the finding, for example 10s. The recording keeps at "
+            "most 128 MiB of such packets. The option needs --until and -w. [default: {BEFORE}s]"
+        ),
+    ),
+]
+
+DurationOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        rich_help_panel=_END,
+        show_default=False,
+        help="Stop after this time, for example 90s, 15min or 2h.",
+    ),
+]
+
+CountOption = Annotated[
+    int | None,
+    typer.Option(
+        "--count",
+        "-c",
+        metavar="N",
+        rich_help_panel=_END,
+        show_default=False,
+        help=("Stop after N packets. Packets that arrive together with the last of these are captured, too."),
+    ),
+]

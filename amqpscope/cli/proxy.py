@@ -1,0 +1,278 @@
+"""`amqpscope proxy`: forward connections to a server, and show what is said on them, with verdicts."""
+
+import functools
+from typing import Annotated
+
+import typer
+
+from amqpscope.capture.proxy.address import is_loopback, parse_address, show_address
+from amqpscope.capture.proxy.encryption import client_context, server_context
+from amqpscope.capture.proxy.source import MAX_CONNECTIONS, ProxySource
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption
+from amqpscope.cli.judging import (
+    AllowEmpty,
+    BaselineOption,
+    ConfigOption,
+    FailOnOption,
+    FailOnPossible,
+    IgnoreOption,
+    NoConfig,
+    ProfileOption,
+    SelectOption,
+    SpecOption,
+    StrictOption,
+    given_of,
+)
+from amqpscope.cli.live_options import (
+    AddressOption,
+    BeforeOption,
+    CountOption,
+    DurationOption,
+    EmbedKeysOption,
+    FilesOption,
+    FormOption,
+    LiveFormat,
+    OnlyOption,
+    QuietOption,
+    RotateOption,
+    TimeOption,
+    TopOption,
+    UntilOption,
+    VerboseOption,
+    WriteOption,
+)
+from amqpscope.cli.live_run import LiveChoices, watch_live
+from amqpscope.cli.read import TimeFormat
+from amqpscope.errors import FilterError
+
+__all__ = ["EPILOG", "proxy"]
+
+_FORWARDED = "What is forwarded"
+_TLS = "TLS of the proxy"
+
+_PORT = 5672
+_TLS_PORT = 5671
+_LISTEN = "127.0.0.1:5673"
+_MOST = 10_000
+
+EPILOG = """\b
+Point the client at the address of --listen. The proxy forwards all octets
+unchanged, and shows and checks them as `sniff` does. It needs no privileges.
+A recording (-w) has the packets of a TCP connection between the client and
+the server, without TLS if the proxy ends TLS.
+
+\b
+Examples:
+  amqpscope proxy --to rabbit:5672
+  amqpscope proxy --listen 127.0.0.1:5700 --to rabbit -w seen.pcapng --quiet
+  amqpscope proxy --to broker.example.com:5671 --to-tls
+  amqpscope proxy --to broker:5671 --to-tls --to-ca ca.pem \\
+    --listen-tls proxy.pem --listen-key proxy.key
+
+\b
+Exit status: 0 fine, 1 findings that count, 2 a failure (the address is in
+use), 3 no AMQP 1.0 or 0-9-1 was seen, or only encrypted, 130 interrupted
+(Ctrl-C), 143 terminated.
+"""
+
+
+def proxy(
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="HOST:PORT",
+            rich_help_panel=_FORWARDED,
+            show_default=False,
+            help=f"Forward to this server. Default port: {_PORT}, or {_TLS_PORT} with --to-tls.",
+        ),
+    ],
+    listen: Annotated[
+        str,
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            rich_help_panel=_FORWARDED,
+            help="Accept connections at this address. Port 0: any free port.",
+        ),
+    ] = _LISTEN,
+    allow_remote: Annotated[
+        bool,
+        typer.Option(
+            "--allow-remote",
+            rich_help_panel=_FORWARDED,
+            help="Allow a --listen address that other machines can reach. Everybody who reaches the "
+            "address can use the server through the proxy.",
+        ),
+    ] = False,
+    connections: Annotated[
+        int,
+        typer.Option(
+            "--connections",
+            metavar="N",
+            rich_help_panel=_FORWARDED,
+            help="Forward at most N connections at a time, and refuse others.",
+        ),
+    ] = MAX_CONNECTIONS,
+    to_tls: Annotated[
+        bool,
+        typer.Option(
+            "--to-tls",
+            rich_help_panel=_TLS,
+            help="Use TLS to the server. The server must have a certificate for the name in --to, and the "
+            "system must trust the certificate.",
+        ),
+    ] = False,
+    to_ca: Annotated[
+        str | None,
+        typer.Option(
+            "--to-ca",
+            metavar="FILE",
+            rich_help_panel=_TLS,
+            show_default=False,
+            help="Trust the certificates in this PEM file instead of those that the system trusts.",
+        ),
+    ] = None,
+    to_cert: Annotated[
+        str | None,
+        typer.Option(
+            "--to-cert",
+            metavar="FILE",
+            rich_help_panel=_TLS,
+            show_default=False,
+            help="Show this client certificate (PEM) to the server.",
+        ),
+    ] = None,
+    to_key: Annotated[
+        str | None,
+        typer.Option(
+            "--to-key",
+            metavar="FILE",
+            rich_help_panel=_TLS,
+            show_default=False,
+            help="The private key of --to-cert (PEM), if that file does not contain the key.",
+        ),
+    ] = None,
+    to_insecure: Annotated[
+        bool,
+        typer.Option(
+            "--to-insecure",
+            rich_help_panel=_TLS,
+            help="Accept every certificate of the server. Somebody between the proxy and the server can "
+            "then read and change everything.",
+        ),
+    ] = False,
+    listen_tls: Annotated[
+        str | None,
+        typer.Option(
+            "--listen-tls",
+            metavar="FILE",
+            rich_help_panel=_TLS,
+            show_default=False,
+            help="Use TLS with the clients, with this certificate chain (PEM). The clients must trust it.",
+        ),
+    ] = None,
+    listen_key: Annotated[
+        str | None,
+        typer.Option(
+            "--listen-key",
+            metavar="FILE",
+            rich_help_panel=_TLS,
+            show_default=False,
+            help="The private key of --listen-tls (PEM), if that file does not contain the key.",
+        ),
+    ] = None,
+    top: TopOption = False,
+    only: OnlyOption = None,
+    address: AddressOption = None,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = 0,
+    time: TimeOption = TimeFormat.a,
+    form: FormOption = LiveFormat.text,
+    path: WriteOption = None,
+    rotate: RotateOption = None,
+    files: FilesOption = None,
+    embed_keys: EmbedKeysOption = False,
+    until: UntilOption = None,
+    before: BeforeOption = None,
+    duration: DurationOption = None,
+    most: CountOption = None,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
+    baseline: BaselineOption = None,
+    config: ConfigOption = None,
+    no_config: NoConfig = False,
+    spec: SpecOption = None,
+    profile: ProfileOption = None,
+    dialect: DialectOption = None,
+    tls_keylog: KeyLogOption = None,
+    tls_key: ServerKeyOption = None,
+    fail_on: FailOnOption = None,
+    fail_on_possible: FailOnPossible = None,
+    strict: StrictOption = None,
+    allow_empty: AllowEmpty = None,
+) -> int:
+    """Forward connections to a server unchanged, and show and check what is said on them."""
+    target = parse_address("--to", to, _TLS_PORT if to_tls else _PORT)
+    place = parse_address("--listen", listen, _PORT)
+    if not allow_remote and not is_loopback(place[0]):
+        raise FilterError(
+            f"--listen {show_address(*place)}: other machines can reach this address; add --allow-remote "
+            "if they may use the server through the proxy"
+        )
+    if not 1 <= connections <= _MOST:
+        raise FilterError(f"--connections {connections}: must be from 1 to {_MOST}")
+    for option, value in (("--to-ca", to_ca), ("--to-cert", to_cert), ("--to-insecure", to_insecure)):
+        if value and not to_tls:
+            raise FilterError(f"{option}: needs --to-tls")
+    if to_ca is not None and to_insecure:
+        raise FilterError("--to-insecure: cannot be combined with --to-ca")
+    for option, key, needed, certificate in (
+        ("--to-key", to_key, "--to-cert", to_cert),
+        ("--listen-key", listen_key, "--listen-tls", listen_tls),
+    ):
+        if key is not None and certificate is None:
+            raise FilterError(f"{option}: needs {needed}")
+    given = given_of(
+        select=select,
+        ignore=ignore,
+        baseline=baseline,
+        fail_on=fail_on,
+        possible=fail_on_possible,
+        strict=strict,
+        allow_empty=allow_empty,
+        spec=spec,
+        profile=profile,
+    )
+    choices = LiveChoices(
+        top=top,
+        only=only,
+        address=address,
+        quiet=quiet,
+        verbose=verbose,
+        time=time,
+        form=form,
+        path=path,
+        rotate=rotate,
+        files=files,
+        embed_keys=embed_keys,
+        until=until,
+        before=before,
+        duration=duration,
+        most=most,
+        given=given,
+        config=config,
+        no_config=no_config,
+        dialect=dialect,
+        tls_keylog=tls_keylog,
+        tls_key=tls_key,
+    )
+    opened = functools.partial(
+        ProxySource,
+        place,
+        target,
+        to_tls=client_context(to_ca, to_cert, to_key, to_insecure) if to_tls else None,
+        listen_tls=None if listen_tls is None else server_context(listen_tls, listen_key),
+        connections=connections,
+    )
+    return watch_live(choices, opened)
