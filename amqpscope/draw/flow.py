@@ -79,6 +79,10 @@ class FlowCharts(Follower):
                 self.more = True
         return found
 
+    def finish(self) -> None:
+        """All frames have come: links and sessions, which hold their deliveries, are not kept as keys."""
+        self.charts = {(number,): chart for number, chart in enumerate(self.charts.values())}
+
     def settle(self, since: int, time: int) -> None:
         """A message was answered, this long (ns) after it was sent."""
         microseconds = max(time - since, 0) // 1000

@@ -1,5 +1,6 @@
 """The second reading of a capture that is drawn: the ladders of the connections that were chosen."""
 
+import gc
 from collections.abc import Iterable
 
 from amqpscope.draw.bounds import KnownBounds
@@ -11,7 +12,7 @@ from amqpscope.draw.survey import ConnectionKey, Survey, SurveyedConnection, con
 from amqpscope.input.capture import Capture
 from amqpscope.input.selection import FrameSelection
 from amqpscope.limits import MAX_DRAWN_ROWS
-from amqpscope.model.records import FrameRecord
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.frames_around import FramesAround
 from amqpscope.report.ladder_model import Ladder, LadderBuilder
@@ -69,6 +70,8 @@ class PictureBuilder:
 
         around: only the frames next to this packet are drawn; 0 for all that are wanted.
         """
+        # The reading before has left its connections in cycles: they are freed before these take their place.
+        gc.collect()
         near = FramesAround(around) if around else None
         started = False
 
@@ -99,7 +102,7 @@ class PictureBuilder:
                 self._wanted.start(int(records[0].time))
             capture.each(records, take)
             for analysis in capture.take_ended():
-                self._names.forget(analysis.connection)
+                self._end(analysis.connection)
         if near is not None:
             self._draw(near)
         return self.picture(around == 0)
@@ -123,6 +126,15 @@ class PictureBuilder:
         if drawn is not None:
             walk.add(drawn)
             picture.maps[key] = drawn
+
+    def _end(self, connection: Connection) -> None:
+        """A connection is over: what followed it is not kept."""
+        self._names.forget(connection)
+        key = connection_key(connection)
+        self._bounds.pop(key, None)
+        walk = self._walks.pop(key, None)
+        if walk is not None:
+            walk.finish()
 
     def _draw(self, near: FramesAround) -> None:
         """Draw the frames next to a packet, with links named anew: the connection may be over."""
