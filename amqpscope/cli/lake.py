@@ -19,15 +19,15 @@ from amqpscope.cli.table_rows import print_table, row_objects
 if TYPE_CHECKING:
     from amqpscope.pipeline.engines import Engine
 
-__all__ = ["FINE_OR_FAILURE", "SQL_EPILOG", "sql", "summary", "tables"]
+__all__ = ["FINE_OR_FAILURE", "SQL_EPILOG", "Form", "LakeArgument", "sql", "summary", "tables"]
 
 FINE_OR_FAILURE = """\b
 Exit status: 0 fine, 2 a failure.
 """
 
 SQL_EPILOG = """\b
-Tables: files, connections, links, frames, deliveries, findings, diagnoses;
-`amqpscope pipeline tables` shows their columns.
+Tables: files, connections, links, frames, deliveries, findings, diagnoses,
+runs; `amqpscope pipeline tables` shows their columns.
 
 \b
 The query is in the SQL of DuckDB (duckdb.org/docs/sql), which can read only
@@ -73,6 +73,16 @@ Form = Annotated[
         help="Set the output format. text: for people; json: for programs. [default: text]",
     ),
 ]
+AsOf = Annotated[
+    str,
+    typer.Option(
+        "--as-of",
+        metavar="RUN",
+        show_default=False,
+        help="Read the tables as this run left them, for example to compare with an earlier night. RUN is "
+        "the id that `pipeline history` shows, or the beginning of the id.",
+    ),
+]
 LakeArgument = Annotated[
     str,
     typer.Argument(
@@ -86,6 +96,7 @@ def summary(
     lake: LakeArgument,
     master: Master = None,
     form: Form = TextOrJson.text,
+    as_of: AsOf = "",
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
@@ -111,7 +122,7 @@ def summary(
         if form is TextOrJson.json:
             print(json.dumps({"schema": "amqpscope/lake-summary/1", **answers}, indent=1))
 
-    return _ask(lake, show, master, configuration, verbose)
+    return _ask(lake, as_of, show, master, configuration, verbose)
 
 
 def sql(
@@ -119,6 +130,7 @@ def sql(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Run this SELECT statement.")],
     master: Master = None,
     form: Form = TextOrJson.text,
+    as_of: AsOf = "",
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
@@ -135,16 +147,16 @@ def sql(
         else:
             print_table(answer)
 
-    return _ask(lake, show, master, configuration, verbose)
+    return _ask(lake, as_of, show, master, configuration, verbose)
 
 
 def tables() -> int:
     """Show the columns of every table, with their types and meanings."""
     need_extra("lake", "pyarrow")
-    from amqpscope.pipeline.schemas import SCHEMA_VERSION, SEGMENTS, TABLES, describe
+    from amqpscope.pipeline.schemas import LAKE_TABLES, SCHEMA_VERSION, SEGMENTS, describe
 
     print(f"tables in version {SCHEMA_VERSION}; time stamps are UTC, sizes are octets")
-    for table in (*TABLES.values(), SEGMENTS):
+    for table in (*LAKE_TABLES.values(), SEGMENTS):
         print()
         for line in describe(table):
             print(line)
@@ -153,6 +165,7 @@ def tables() -> int:
 
 def _ask(
     path: str,
+    as_of: str,
     show: Callable[["Engine"], None],
     master: str | None,
     configuration: list[str] | None,
@@ -161,11 +174,11 @@ def _ask(
     """Show what an engine answers: Spark if that was asked for, or the lake is large, or else DuckDB."""
     by_spark = master is not None or bool(configuration) or "PYSPARK_GATEWAY_PORT" in os.environ
     if not by_spark:
-        need_extra("lake", "duckdb", "pyarrow")
+        need_extra("lake", "deltalake", "duckdb", "pyarrow")
         from amqpscope.pipeline import engines
         from amqpscope.pipeline.lake import Lake
 
-        lake = Lake(path)
+        lake = Lake(path, as_of)
         parts = lake.all_parts()
         octets = sum(part.octets for table in parts.values() for part in table)
         if octets <= engines.MAX_DUCKDB_OCTETS:
@@ -178,9 +191,10 @@ def _ask(
 
     def ask_spark() -> int:
         from amqpscope.pipeline.engines import SparkEngine
+        from amqpscope.pipeline.lake import Lake
 
         with spark_session(master, verbose, configuration) as spark:
-            return _shown(show, SparkEngine(spark, path))
+            return _shown(show, SparkEngine(spark, Lake(path, as_of)))
 
     return interruptible(ask_spark)()
 

@@ -33,6 +33,7 @@ from amqpscope.cli.judging import (
     today,
 )
 from amqpscope.cli.lake import FINE_OR_FAILURE, SQL_EPILOG, sql, summary, tables
+from amqpscope.cli.lake_care import HISTORY_EPILOG, VACUUM_EPILOG, compact, history, vacuum
 from amqpscope.cli.output import say
 from amqpscope.cli.spark_options import HOW_PANEL, Verbose, need_spark, spark_session
 from amqpscope.cli.status import Status, worst
@@ -293,7 +294,7 @@ def run(
                 from amqpscope.pipeline.analysis import Analysis
 
                 planned = make_plan(sets, session.cores(spark), plan, octets, shuffle)
-                analysis = Analysis(spark, planned, secrets)
+                analysis = Analysis(spark, planned, secrets, sources, set_by)
                 if explain:
                     _print_plan(analysis.plan)
                     return Status.FINE
@@ -339,6 +340,15 @@ app.command(cls=HelpfulCommand, epilog=SQL_EPILOG, short_help="Query the tables 
     sql
 )
 app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Show the columns of the tables.")(tables)
+app.command(
+    cls=HelpfulCommand, epilog=HISTORY_EPILOG, short_help="List the runs that have written to a lake."
+)(history)
+app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Put small files of a lake together.")(
+    compact
+)
+app.command(cls=HelpfulCommand, epilog=VACUUM_EPILOG, short_help="Delete what a lake no longer needs.")(
+    vacuum
+)
 
 
 def _local_cores(master: str | None) -> int:

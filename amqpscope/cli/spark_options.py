@@ -23,7 +23,7 @@ Verbose = Annotated[
 
 def need_spark() -> None:
     """Raise FilterError where what Spark needs is not installed."""
-    need_extra("spark", "pyspark", "pyarrow", "pandas")
+    need_extra("spark", "pyspark", "pyarrow", "pandas", "deltalake")
 
 
 def need_extra(extra: str, *needed: str) -> None:

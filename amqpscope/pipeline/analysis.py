@@ -22,6 +22,7 @@ from amqpscope.pipeline.parts import LakeFile
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
 from amqpscope.pipeline.references import AUTO
 from amqpscope.pipeline.rows import RowTerms
+from amqpscope.pipeline.runs import REPLACE, RunNotes
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.secrets import SecretsAddress, SecretsServer
 from amqpscope.pipeline.session import cores as cores_of
@@ -75,16 +76,30 @@ def analyse(
     ask this machine for secrets. cores: for how many the plan is made; None: as many as `spark` has.
     """
     secrets = tls_secrets(list(tls_keylog), list(tls_key))
+    sources = list(sources)
     sets = capture_sets(sources, set_by)
-    return Analysis(spark, make_plan(sets, cores or cores_of(spark), plan, split, shuffle), secrets)
+    planned = make_plan(sets, cores or cores_of(spark), plan, split, shuffle)
+    return Analysis(spark, planned, secrets, sources, set_by)
 
 
 class Analysis:
-    """Captures and the plan for them. secrets: what TLS is decrypted with, beside what captures have."""
+    """Captures and the plan for them. secrets: what TLS is decrypted with, beside what captures have.
 
-    def __init__(self, spark: "SparkSession", plan: Plan, secrets: Secrets | None = None) -> None:
+    sources, set_by: what the captures come from, for the table `runs`.
+    """
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        plan: Plan,
+        secrets: Secrets | None = None,
+        sources: Iterable[str] = (),
+        set_by: str = "directory",
+    ) -> None:
         self.spark = spark
         self.plan = plan
+        self._sources = tuple(shown(source) for source in sources)
+        self._set_by = set_by
         self._lake: Lake | None = None
         self._secrets = secrets
         self._server: SecretsServer | None = None
@@ -142,7 +157,7 @@ class Analysis:
             if row.kind == "count":
                 counts[tuple(json.loads(row.name))] += row.rows
             else:
-                parts.append(LakeFile(row.kind, row.name, row.rows, row.octets))
+                parts.append(LakeFile(row.kind, row.name, row.rows, row.octets, row.first_set, row.last_set))
         gone = counts["missing",] - sum(not_there(file) for one in self.plan.sets for file in one.files)
         if not counts["file", "ok"] + counts["file", "partial"]:
             lake.abandon()
@@ -153,8 +168,21 @@ class Analysis:
                 f"{shown(path)}: nothing is replaced: {gone} of the files were not where the workers look; "
                 "--allow-missing continues without these files"
             )
-        lake.commit(run, parts, {"plan": self.plan.kind, "tables": wanted})
+        lake.commit(run, parts, self._notes(wanted, dialect, with_json))
         return AnalysisResult(parts, counts)
+
+    def _notes(self, tables: tuple[str, ...], dialect: str, with_json: bool) -> RunNotes:
+        """What the table `runs` has about the run."""
+        read = [file for one in self.plan.sets for file in one.files if file.trouble is None]
+        options = {
+            "plan": self.plan.kind,
+            "set-by": self._set_by,
+            "tables": tables,
+            "json": with_json,
+            "dialect": dialect or None,
+        }
+        octets = sum(file.size for file in read)
+        return RunNotes(REPLACE, tables, self._sources, options, len(read), octets)
 
     def clean_up(self) -> None:
         """After `write` has failed and the session was stopped: delete what its workers wrote even then."""

@@ -1,6 +1,6 @@
 """What runs SQL on the tables of a lake: DuckDB in this process, or Spark.
 
-DuckDB is given the tables as Arrow datasets, whose files the manifest of the lake names. It may open nothing
+DuckDB is given the tables as Arrow datasets, whose files the logs of the tables name. It may open nothing
 itself: no file, no network, no extension; and it writes nothing to disk.
 """
 
@@ -93,8 +93,8 @@ class SparkEngine:
 
     dialect = "Spark"
 
-    def __init__(self, spark: "SparkSession", lake: str) -> None:
-        self.tables = Lake(lake).tables()
+    def __init__(self, spark: "SparkSession", lake: Lake) -> None:
+        self.tables = lake.tables()
         self._spark = spark
         for name in self.tables:
             table(spark, lake, name).createOrReplaceTempView(name)

@@ -51,9 +51,8 @@ FIRST_LOOK = 64 * 1024
 LOOKERS = 16
 """Files looked at at a time: each waits for its file system, mostly."""
 
-LAKE_MANIFEST = "manifest.json"
-LAKE = "amqpscope/lake/"
-"""How a lake is recognised (`lake`): one that lies among captures is passed over."""
+_LAKE = ("runs", "_delta_log")
+"""How a lake is recognised (`lake`): what its directory has. One that lies among captures is passed over."""
 
 READ_ERRORS = (OSError, CaptureError, pa.ArrowException)
 
@@ -183,7 +182,7 @@ def _find_below(directory: str) -> Iterator[CaptureFile]:
     empty = True
     for folder, folders, names in os.walk(directory, onerror=troubles.append):
         folders.sort()
-        if LAKE_MANIFEST in names and _is_lake(os.path.join(folder, LAKE_MANIFEST)):
+        if _LAKE[0] in folders and os.path.isdir(os.path.join(folder, *_LAKE)):
             folders.clear()
             continue
         for name in sorted(names):
@@ -195,17 +194,6 @@ def _find_below(directory: str) -> Iterator[CaptureFile]:
         yield CaptureFile(name, name, 0, trouble=trouble_of(error))
     if empty:
         yield CaptureFile(directory, directory, 0, trouble=Trouble("missing", "no capture in the directory"))
-
-
-def _is_lake(path: str) -> bool:
-    """Whether this is the manifest of a lake: what is beside it are tables, and no captures."""
-    system, inner = file_system(path)
-    with contextlib.suppress(*READ_ERRORS), system.open_input_stream(inner) as file:
-        return LAKE.encode() in bytes(file.read(_MANIFEST_BEGINS))
-    return False
-
-
-_MANIFEST_BEGINS = 256
 
 
 def _local(path: str) -> CaptureFile:
@@ -234,10 +222,9 @@ def _find_url(url: str) -> Iterator[CaptureFile]:
     except READ_ERRORS as error:
         yield CaptureFile(shown(url), url, 0, trouble=trouble_of(error))
         return
-    manifests = [str(file.path) for file in files if str(file.base_name) == LAKE_MANIFEST]
-    start_of = {path: base + quote(path[len(inner) :]) + mark + options for path in manifests}
-    lakes = tuple(path.removesuffix(LAKE_MANIFEST) for path in manifests if _is_lake(start_of[path]))
-    files = [file for file in files if not str(file.path).startswith(lakes)]
+    log = "/{}/{}/".format(*_LAKE)
+    lakes = {path.partition(log)[0] + "/" for path in (str(file.path) for file in files) if log in path}
+    files = [file for file in files if not str(file.path).startswith(tuple(lakes))]
     found = False
     named = bool(pattern) or information.type != fs.FileType.Directory
     for file in sorted(files, key=lambda file: str(file.path)):

@@ -1,25 +1,25 @@
-"""A lake: the tables of one run as Parquet files, and the manifest that says which files these are.
+"""A lake: the tables of captures as Delta tables, and the table `runs`, which says what belongs together.
 
-    LAKE/manifest.json                                            the run, and every file with its rows
-    LAKE/run-RUN/frames/date=2026-01-31/protocol=amqp10/part-RUN-....parquet
-    LAKE/run-RUN/files/part-RUN-....parquet                       not partitioned
-    LAKE/latest                                                   symbolic link to run-RUN, in local lakes
-    LAKE/_staging/RUN/...                                         while a run is under way
-    LAKE/_lease.json                                              which run that is (see `lease`)
+    LAKE/findings/_delta_log/...                                          the log of a table (see `delta`)
+    LAKE/findings/date=2026-01-31/protocol=amqp10/part-RUN-....parquet
+    LAKE/files/part-RUN-....parquet                                       not partitioned
+    LAKE/runs/...                                                         a row for each run
+    LAKE/_staging/RUN/...                                                 while a run is under way
+    LAKE/_lease.json                                                      which run that is (see `lease`)
 
 Workers write into the staging directory and report their files; only the files of task attempts that Spark
-took for finished come back. The driver moves these into the directory of the run and then replaces the
-manifest, in one step: that is the commit. The link follows, in one step, too. So whoever reads by the
-manifest (`table`, `pipeline sql`, `pipeline summary`) or through the link sees one run or the other, whole.
+took for finished come back. The driver moves these to their tables and commits one table after another. At
+last it adds a row to `runs`, with the version of each table: that is the commit of the run. All readers here
+read the versions that the last row names, so they see one run or the other, whole.
 
-The files of the run before stay until the next run commits: a data frame made before a commit can be read
-after it. What a run left that died before its commit is deleted by the next.
+If a run dies between the commits of two tables, the next one first lets each table have the files again
+that the last row of `runs` names. Files that nothing names any more are deleted by `vacuum`, and by nothing
+else: a data frame that was made before a commit can be read after it.
 """
 
 import contextlib
-import json
 import os
-import re
+import time
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -28,44 +28,50 @@ from urllib.parse import quote
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from amqpscope.pipeline.conversion import LakeBefore
+from amqpscope.pipeline.delta import DeltaTables
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.inputs import LAKE, LAKE_MANIFEST, file_system, plain, shown
+from amqpscope.pipeline.inputs import file_system, plain, shown
 from amqpscope.pipeline.lease import LEASE, Lease
-from amqpscope.pipeline.parts import LakeFile, PartReader, in_partition, reading_tasks
-from amqpscope.pipeline.schemas import SCHEMA_VERSION, TABLES, TableSchema
+from amqpscope.pipeline.parts import LakeFile, PartReader, PartWriter, in_partition, reading_tasks
+from amqpscope.pipeline.runs import COMPACT, Run, RunNotes, run_row
+from amqpscope.pipeline.schemas import LAKE_TABLES, RUNS, SCHEMA_VERSION, TABLES, TableSchema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["LAKE_SCHEMA", "Lake", "table"]
+__all__ = ["Lake", "table"]
 
-LAKE_SCHEMA = f"{LAKE}3"
-
-LATEST = "latest"
 _STAGING = "_staging"
-_RUN = "run-"
-
-_UNDER_WAY = re.compile(rf"{_STAGING}|{LEASE}.*|{_RUN}[0-9a-f]{{12}}|_{LATEST}")
-"""What a run leaves in a lake that dies before its commit."""
 
 _ATTEMPTS = 5
 """How often a directory is tried to be deleted that others write into."""
 
 
 class Lake:
-    """A lake at a path or URL."""
+    """A lake at a path or URL.
 
-    def __init__(self, path: str) -> None:
+    as_of: the id of a run, or its beginning: readers see the tables as that run left them. "": the last run.
+    A reader sees one run, whichever are committed after its first look.
+    """
+
+    def __init__(self, path: str, as_of: str = "") -> None:
         if not path:
             raise PipelineError("the name of the lake is empty: give a directory or a URL")
         self.path = plain(path.rstrip("/") or path)
         self.name = shown(self.path)
         try:
             self._system, self._root = file_system(self.path)
+            self._delta = DeltaTables(self._whole(), self._system, self.name)
         except OSError as error:
             raise PipelineError(f"{self.name}: {error}") from error
+        self._as_of = as_of
+        self._read: Run | None = None  # the run that readers see, once they have looked
         self._lease = Lease(self._system, self._root, self.name)
         self._run = ""  # that is under way, begun by this object
+        self._began = 0.0
+        self._base: Run | None = None  # the last run when that one began
+        self._number = 0  # of that one
         self._made = False  # by us, and nothing was committed to it
 
     def for_spark(self) -> str | None:
@@ -74,53 +80,81 @@ class Lake:
             return self._root
         return self.path if self.path.startswith("hdfs://") else None
 
-    def manifest(self) -> dict[str, Any] | None:
-        """What the last run that ended has written, or None."""
-        try:
-            with self._system.open_input_stream(f"{self._root}/{LAKE_MANIFEST}") as file:
-                manifest = json.loads(file.read())
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (OSError, ValueError) as error:
-            raise PipelineError(f"{self.name}/{LAKE_MANIFEST}: cannot be read ({error})") from error
-        version = f"{manifest.get('schema')}, tables {manifest.get('tables_version')}"
-        if version != f"{LAKE_SCHEMA}, tables {SCHEMA_VERSION}":
-            raise PipelineError(f"{self.name}: not a lake of this version ({version}): write a new one")
-        return dict(manifest)
+    def runs(self) -> list[Run]:
+        """All runs, in the order of their commits; [] if there is no lake."""
+        return [Run.load(row) for row in self.run_rows()]
 
-    def written(self) -> dict[str, Any]:
-        """The manifest. PipelineError if there is none: this is not a lake."""
-        manifest = self.manifest()
-        if manifest is None:
-            raise PipelineError(f"{self.name}: is not a lake (it has no {LAKE_MANIFEST})")
-        return manifest
+    def run_rows(self) -> list[dict[str, Any]]:
+        """The rows of `runs`, in the order of their commits; [] if there is no lake."""
+        try:
+            if self._system.get_file_info(f"{self._root}/{RUNS.name}").type == fs.FileType.NotFound:
+                return []
+            rows = self.dataset(RUNS.name, self._delta.files(RUNS.name)).to_table().to_pylist()
+        except OSError as error:
+            raise PipelineError(f"{self.name}: {error}") from error
+        return sorted(rows, key=lambda row: row["number"])
+
+    def written(self) -> Run:
+        """The run whose tables are read. PipelineError if there is none: this is not a lake."""
+        if self._read is None:
+            self._read = self._chosen()
+        return self._read
+
+    def _chosen(self) -> Run:
+        runs = self.runs()
+        if not runs:
+            if self._before().there():
+                raise PipelineError(
+                    f"{self.name}: an earlier version of amqpscope wrote this lake: "
+                    "`amqpscope pipeline compact` converts it"
+                )
+            raise PipelineError(f"{self.name}: is not a lake (no run has been committed to it)")
+        found = [run for run in runs if run.name.startswith(self._as_of)] if self._as_of else runs[-1:]
+        if len(found) != 1:
+            what = f"{len(found)} runs have ids that begin with" if found else "there is no run"
+            raise PipelineError(f"{self.name}: {what} {self._as_of} (`amqpscope pipeline history` lists all)")
+        return self._of_this_version(found[0])
+
+    def last(self) -> Run:
+        """The last run before the one that this object has begun. PipelineError if there is none."""
+        if self._base is None:
+            raise PipelineError(f"{self.name}: is not a lake (no run has been committed to it)")
+        return self._base
+
+    def _of_this_version(self, run: Run) -> Run:
+        if run.tables_version != SCHEMA_VERSION:
+            raise PipelineError(
+                f"{self.name}: not a lake of this version (tables {run.tables_version}, "
+                f"not {SCHEMA_VERSION}): write a new one"
+            )
+        return run
 
     def tables(self) -> list[str]:
-        """The tables that the last run wrote. PipelineError: see `written`."""
-        tables = self.written()["tables"]
-        return [name for name in TABLES if name in tables]
+        """The tables that the run left, and `runs`. PipelineError: see `written`."""
+        return [name for name in LAKE_TABLES if name in self.written().versions or name == RUNS.name]
 
     def all_parts(self) -> dict[str, list[LakeFile]]:
-        """The files of each table that the last run wrote. PipelineError: see `written`."""
-        manifest = self.written()
-        parts: dict[str, list[LakeFile]] = {name: [] for name in TABLES if name in manifest["tables"]}
-        for part in (LakeFile(**part) for part in manifest["parts"]):
-            place = f"{_RUN}{manifest['run']}/{part.table}/"
-            if part.table not in parts or not part.path.startswith(place) or ".." in part.path.split("/"):
-                raise PipelineError(f"{self.name}/{LAKE_MANIFEST}: {part.path} is no file of {part.table}")
-            parts[part.table].append(part)
-        return parts
+        """The files of each of `tables`. PipelineError: see `written`."""
+        return {name: self.parts(name) for name in self.tables()}
 
     def parts(self, name: str) -> list[LakeFile]:
-        """The files of a table. PipelineError if the last run wrote no such table."""
-        if name not in TABLES:
-            raise PipelineError(f"{name}: there is no such table; the tables are {', '.join(TABLES)}")
-        parts = self.all_parts()
-        if name not in parts:
+        """The files of a table. PipelineError if the run left no such table, or `vacuum` has deleted it."""
+        if name not in LAKE_TABLES:
+            raise PipelineError(f"{name}: there is no such table; the tables are {', '.join(LAKE_TABLES)}")
+        if name == RUNS.name:
+            return self._delta.files(name)
+        versions = self.written().versions
+        if name not in versions:
             raise PipelineError(
-                f"{self.name}: the last run did not write the table {name} (`--tables` left it out)"
+                f"{self.name}: the run did not write the table {name} (`--tables` left it out)"
             )
-        return parts[name]
+        files = self._delta.files(name, versions[name])
+        if self._as_of:
+            found = self._system.get_file_info([f"{self._root}/{file.path}" for file in files])
+            if any(one.type == fs.FileType.NotFound for one in found):
+                run = self.written().name
+                raise PipelineError(f"{self.name}: `vacuum` has deleted the table {name} of the run {run}")
+        return files
 
     def dataset(self, name: str, parts: list[LakeFile]) -> Any:
         """Files of a table as an Arrow dataset."""
@@ -128,10 +162,10 @@ class Lake:
 
         return dataset.FileSystemDataset.from_paths(
             [f"{self._root}/{part.path}" for part in parts],
-            schema=TABLES[name].schema,
+            schema=LAKE_TABLES[name].schema,
             format=dataset.ParquetFileFormat(),
             filesystem=self._system,
-            partitions=[in_partition(part.path) for part in parts] if TABLES[name].partitioned else None,
+            partitions=[in_partition(part.path) for part in parts] if LAKE_TABLES[name].partitioned else None,
         )
 
     def troubles(self) -> list[tuple[str, str, str]]:
@@ -155,7 +189,7 @@ class Lake:
     def begin(self) -> tuple[str, str]:
         """A new run: its name, and its staging directory. PipelineError: see `refuse`.
 
-        What dead runs have left is deleted.
+        What dead runs have left in the tables is taken out of them.
         """
         run = _new_run()
         try:
@@ -164,86 +198,143 @@ class Lake:
             self._system.create_dir(self._root, recursive=True)
             self._lease.take(run)
             self._run = run
-            manifest = self.manifest() or {}
-            self._clear(manifest.get("run"), manifest.get("before"))
-            self._link(manifest.get("run"))
+            self._began = time.monotonic()
             self._delete(f"{self._root}/{_STAGING}")
             self._system.create_dir(f"{self._root}/{_STAGING}/{run}", recursive=True)
-        except OSError as error:
+            self._convert()
+            self._mend()
+        except (OSError, PipelineError) as error:
             self.abandon()
-            raise PipelineError(f"{self.name}: {error}") from error
+            raise (
+                error if isinstance(error, PipelineError) else PipelineError(f"{self.name}: {error}")
+            ) from error
         return run, self.place(f"{_STAGING}/{run}")
 
     def _refuse_others(self) -> None:
-        found = self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
-        others = [file for file in found if not _UNDER_WAY.fullmatch(str(file.base_name))]
-        if others and self.manifest() is None:
+        found = {
+            str(file.base_name)
+            for file in self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
+        }
+        if all(name == _STAGING or name.startswith(LEASE) for name in found) or self._before().there():
+            return
+        if RUNS.name not in found or self._delta.open(RUNS.name) is None:
             raise PipelineError(f"{self.name}: the directory is not empty and is not a lake")
+        runs = self.runs()
+        if runs:
+            self._of_this_version(runs[-1])
+
+    def _whole(self) -> str:
+        """The path of the lake from the root on, or its URL."""
+        return self.path if "://" in self.path else os.path.abspath(self.path)
 
     def place(self, path: str) -> str:
         """The path, from the root on, or URL of something in the lake. path: below it."""
         if "://" not in self.path:
-            return os.path.abspath(f"{self.path}/{path}")  # a worker may have another working directory
+            return f"{self._whole()}/{path}"  # a worker may have another working directory
         address, mark, options = self.path.partition("?")
         return f"{address.rstrip('/')}/{quote(path, safe='/=')}{mark}{options}"
 
-    def commit(self, run: str, parts: Iterable[LakeFile], about: dict[str, Any]) -> None:
-        """The files of a run take their places, and take the place of those of the run before.
+    def _mend(self) -> None:
+        """Let each table have the files that the last run left there, also if a later run has died."""
+        runs = self.runs()
+        self._base = runs[-1] if runs else None
+        versions = self._base.versions if self._base else {}
+        self._number = 1 + max(self._delta.number(name) for name in LAKE_TABLES)
+        mended = False
+        for name, of in TABLES.items():
+            latest = self._delta.open(name)
+            if latest is None or latest.version() == versions.get(name):
+                continue
+            files = self._delta.files(name, versions[name]) if name in versions else []
+            mended = self._delta.commit(of, files, self._number) > latest.version() or mended
+        self._number += mended
 
-        about: what else the manifest has, with `tables`, the names of those that were written.
+    def commit(
+        self,
+        run: str,
+        parts: Iterable[LakeFile],
+        notes: RunNotes,
+        kept: dict[str, list[LakeFile]] | None = None,
+    ) -> None:
+        """The files of a run take their places, and the tables have these and no others from now on.
+
+        kept: files that stay in a table.
         """
         try:
             self._lease.check()
-            before = (self.manifest() or {}).get("run")
-            self._move(run, parts, about, before)
-            self._link(run)
-            self._clear(run, before)
+            runs = self.runs()
+            if (runs[-1] if runs else None) != self._base:
+                raise PipelineError(f"{self.name}: another run has written to this lake")
+            placed = [self._move(f"{_STAGING}/{run}/{part.path}", part) for part in sorted(parts)]
+            for name, files in (kept or {}).items():
+                placed += [file for file in files if file.table == name]
+            self._publish(run, placed, notes)
         except OSError as error:
             raise PipelineError(f"{self.name}: {error}") from error
         finally:
             self.abandon()
 
-    def _move(self, run: str, parts: Iterable[LakeFile], about: dict[str, Any], before: str | None) -> None:
-        """Move the files of a run to their places, then replace the manifest."""
-        placed = []
-        for part in sorted(parts):
-            path = f"{_RUN}{run}/{part.path}"
-            self._system.create_dir(f"{self._root}/{path}".rpartition("/")[0], recursive=True)
-            self._system.move(f"{self._root}/{_STAGING}/{run}/{part.path}", f"{self._root}/{path}")
-            placed.append(part._replace(path=path))
-        manifest = {
-            "schema": LAKE_SCHEMA,
-            "tables_version": SCHEMA_VERSION,
-            "run": run,
-            "before": before,
-            **about,
-            "rows": {name: sum(part.rows for part in placed if part.table == name) for name in TABLES},
-            "parts": [part._asdict() for part in placed],
-        }
-        new = f"{self._root}/{_STAGING}/{run}/{LAKE_MANIFEST}"
-        with self._system.open_output_stream(new) as file:
-            file.write(json.dumps(manifest, indent=1).encode())
+    def _move(self, source: str, part: LakeFile) -> LakeFile:
+        """Move a file to its place in its table. source: where it is, below the lake."""
+        path = f"{self._root}/{part.path}"
+        self._system.create_dir(path.rpartition("/")[0], recursive=True)
+        self._system.move(f"{self._root}/{source}", path)
+        return part
+
+    def _publish(self, run: str, files: list[LakeFile], notes: RunNotes) -> None:
+        """Commit each table, then the run. files: of all tables, at their places."""
+        self._delta.make(RUNS)
+        tables = []
+        for name, of in TABLES.items():
+            self._lease.check()
+            own = [file for file in files if file.table == name]
+            if name in notes.tables:
+                version = self._delta.commit(of, own, self._number, notes.kind == COMPACT)
+                tables.append({"name": name, "version": version, "rows": sum(file.rows for file in own)})
+            elif self._delta.open(name) is not None:
+                self._delta.commit(of, [], self._number)
+        row = run_row(run, self._number, notes, tables, time.monotonic() - self._began)
+        writer = PartWriter(self.place(f"{_STAGING}/{self._run}"), f"{run}-run")
+        others = self._delta.files(RUNS.name)
+        if notes.kind == COMPACT:
+            for batch in self.dataset(RUNS.name, others).to_batches():
+                writer.write(RUNS.name, batch)
+            others = []
+        writer.write(RUNS.name, row)
+        (part,) = writer.close()
+        self._move(f"{_STAGING}/{self._run}/{part.path}", part)
         self._lease.check()
-        self._system.move(new, f"{self._root}/{LAKE_MANIFEST}")
+        self._delta.commit(RUNS, [*others, part], self._number)
 
-    def _link(self, run: str | None) -> None:
-        """Let the link name a run that was committed. Only local file systems have links."""
-        if not run or not isinstance(self._system, fs.LocalFileSystem):
+    def _before(self) -> LakeBefore:
+        return LakeBefore(self._system, self._root, self.name)
+
+    def _convert(self) -> None:
+        """Make a lake of what an earlier version of amqpscope has left here, if it has."""
+        before = self._before()
+        if not before.there():
             return
-        new = f"{self._root}/_{LATEST}"
-        # Where no link can be made (Windows, some network drives), the manifest names the run.
-        with contextlib.suppress(OSError, NotImplementedError):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(new)
-            os.symlink(f"{_RUN}{run}", new, target_is_directory=True)
-            os.replace(new, f"{self._root}/{LATEST}")
+        run, notes, parts = before.read()
+        if run not in [one.name for one in self.runs()]:
+            self._number = 1 + max(self._delta.number(name) for name in LAKE_TABLES)
+            for source, part in parts:
+                if self._system.get_file_info(f"{self._root}/{source}").type != fs.FileType.NotFound:
+                    self._move(source, part)
+            self._publish(run, [part for _, part in parts], notes)
+        for path in before.remains():
+            self._delete(path)
 
-    def _clear(self, *kept: str | None) -> None:
-        """Delete the directories of all runs but these."""
-        for found in self._system.get_file_info(fs.FileSelector(self._root)):
-            name = str(found.base_name)
-            if name.startswith(_RUN) and _UNDER_WAY.fullmatch(name) and name.removeprefix(_RUN) not in kept:
-                self._delete(str(found.path))
+    def vacuum(self, hours: int) -> int:
+        """Delete the files that no table has had for so many hours; gives how many. PipelineError: see
+        `written` and `refuse`.
+        """
+        self.written()
+        self.begin()
+        versions = self._base.versions if self._base else {}
+        try:
+            return sum(self._delta.vacuum(name, hours, versions.get(name)) for name in LAKE_TABLES)
+        finally:
+            self.abandon()
 
     def abandon(self) -> None:
         """The run of this object is over: delete what it has staged, let others write, and delete the lake
@@ -259,11 +350,14 @@ class Lake:
         if self._made:
             self._delete_empty(self._root)
 
-    def _delete(self, directory: str) -> None:
-        """Delete a directory with all that is in it, if it is there."""
+    def _delete(self, path: str) -> None:
+        """Delete a directory with all that is in it, or a file, if it is there."""
         for _ in range(_ATTEMPTS):
             try:
-                self._system.delete_dir(directory)
+                if self._system.get_file_info(path).type == fs.FileType.File:
+                    self._system.delete_file(path)
+                else:
+                    self._system.delete_dir(path)
             except FileNotFoundError:
                 break
             except OSError:
@@ -295,8 +389,8 @@ def with_comments(schema: Any, of: TableSchema) -> Any:
     )
 
 
-def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
-    """A table of a lake, as its last run that ended left it. PipelineError if that run did not write it.
+def table(spark: "SparkSession", lake: str | Lake, name: str, as_of: str = "") -> "DataFrame":
+    """A table of a lake, as its last run left it, or the run `as_of`. PipelineError if it is not there.
 
     The sentence about each column is its comment (`DESCRIBE`).
 
@@ -305,9 +399,10 @@ def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    at = Lake(lake)
+    at = lake if isinstance(lake, Lake) else Lake(lake, as_of)
     parts = at.parts(name)
-    schema = with_comments(from_arrow_schema(TABLES[name].schema), TABLES[name])
+    of = LAKE_TABLES[name]
+    schema = with_comments(from_arrow_schema(of.schema), of)
     if not parts:
         return spark.createDataFrame([], schema)
     root = at.for_spark()
@@ -315,7 +410,6 @@ def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
         tasks = reading_tasks(parts, at.place)
         numbers = spark.range(0, len(tasks), 1, len(tasks))
         return numbers.mapInArrow(PartReader(tasks), schema)
-    top = parts[0].path.partition("/")[0]
-    reader = spark.read.schema(schema).option("basePath", f"{root}/{top}/{name}")
+    reader = spark.read.schema(schema).option("basePath", f"{root}/{name}")
     paths = [f"{root}/{part.path}" for part in parts]
     return reader.parquet(*[path.replace("[", "\\[").replace("{", "\\{") for path in paths])

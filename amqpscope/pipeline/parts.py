@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from amqpscope.pipeline.inputs import file_system
-from amqpscope.pipeline.schemas import TABLES, TableSchema
+from amqpscope.pipeline.schemas import LAKE_TABLES, TableSchema
 
-__all__ = ["LakeFile", "PartReader", "PartWriter", "in_partition", "reading_tasks"]
+__all__ = ["NULL_DIRECTORY", "LakeFile", "PartReader", "PartWriter", "in_partition", "reading_tasks"]
 
 ROW_GROUP_ROWS = 1_000_000
 ROW_GROUP_OCTETS = 64 * 1024 * 1024
@@ -23,16 +23,22 @@ _ZSTD_LEVEL = 3
 MAX_OPEN_PARTS = 24
 """Files that a task writes at a time. More days and protocols make more files, not more memory."""
 
-_NULL = "__HIVE_DEFAULT_PARTITION__"  # what Spark and Hive call the directory of a null
+NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"  # what Spark and Hive call the directory of a null
 
 
 class LakeFile(NamedTuple):
-    """A file of a table, by its path below the lake."""
+    """A file of a table, by its path below the lake.
+
+    first_set, last_set: the first and the last name, in the order of names, of the capture sets that its rows
+    are about; "" if that is not known.
+    """
 
     table: str
     path: str
     rows: int
     octets: int
+    first_set: str = ""
+    last_set: str = ""
 
 
 class PartWriter:
@@ -50,7 +56,7 @@ class PartWriter:
 
     def write(self, name: str, batch: pa.RecordBatch) -> None:
         """One batch of a table."""
-        table = TABLES[name]
+        table = LAKE_TABLES[name]
         if not table.partitioned:
             self._write(name, "", batch)
             return
@@ -73,7 +79,7 @@ class PartWriter:
             path = f"{folder}part-{self._stem}-{len(self._parts) + len(self._open)}.parquet"
             self._make(folder)
             stream = self._system.open_output_stream(f"{self._staging}/{path}")
-            part = _OpenPart(path, stream, TABLES[name])
+            part = _OpenPart(path, stream, LAKE_TABLES[name])
         self._open[place] = part  # the one written last is the last
         self._held += part.take(batch)
         if part.waiting_rows >= ROW_GROUP_ROWS:
@@ -94,7 +100,8 @@ class PartWriter:
     def _finish(self, place: tuple[str, str]) -> None:
         part = self._open.pop(place)
         self._held -= part.write()
-        self._parts.append(LakeFile(place[0], part.path, part.rows, part.close()))
+        octets = part.close()
+        self._parts.append(LakeFile(place[0], part.path, part.rows, octets, *part.capture_sets()))
 
 
 class _OpenPart:
@@ -110,7 +117,8 @@ class _OpenPart:
         self.waiting_octets = 0
         self._waiting: list[pa.RecordBatch] = []
         self._stream = stream
-        self._writer = _writer(stream, table)
+        self._metadata: list[pq.FileMetaData] = []
+        self._writer = _writer(stream, table, self._metadata)
 
     def take(self, batch: pa.RecordBatch) -> int:
         """Let rows wait; gives their octets, without those of columns that are null throughout."""
@@ -137,9 +145,23 @@ class _OpenPart:
         self._stream.close()
         return octets
 
+    def capture_sets(self) -> tuple[str, str]:
+        """The first and the last capture set of a finished file; "" if the file does not tell."""
+        (metadata,) = self._metadata
+        names = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+        if "capture_set" not in names:
+            return "", ""
+        column = names.index("capture_set")
+        found = [
+            metadata.row_group(group).column(column).statistics for group in range(metadata.num_row_groups)
+        ]
+        if not found or not all(one is not None and one.has_min_max for one in found):
+            return "", ""
+        return min(one.min for one in found), max(one.max for one in found)
 
-def _writer(stream: Any, table: TableSchema) -> Any:
-    """Writes a table as Parquet.
+
+def _writer(stream: Any, table: TableSchema, metadata: list[Any]) -> Any:
+    """Writes a table as Parquet. metadata: gets that of the file when it is finished.
 
     Numbers that repeat, and texts, have a dictionary. The other numbers (packets, offsets, times) grow by
     little: what they grow by takes a few bits.
@@ -158,6 +180,7 @@ def _writer(stream: Any, table: TableSchema) -> Any:
         compression_level=_ZSTD_LEVEL,
         use_dictionary=dictionary,
         column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
+        metadata_collector=metadata,
     )
 
 
@@ -185,7 +208,7 @@ def _by_partition(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
 
 def _directory(date: object, protocol: str | None) -> str:
     # The names of protocols are our own: no character in them that a path would mind.
-    return f"date={date}/protocol={protocol or _NULL}/"
+    return f"date={date}/protocol={protocol or NULL_DIRECTORY}/"
 
 
 class PartReader:
@@ -207,7 +230,7 @@ def in_partition(path: str) -> pc.Expression:
     """What is true of all rows of a part: the date and the protocol, which its path names."""
     date, protocol = path.split("/")[-3:-1]
     there = pc.field("protocol").is_null()
-    if not protocol.endswith(_NULL):
+    if not protocol.endswith(NULL_DIRECTORY):
         there = pc.field("protocol") == pa.scalar(protocol.partition("=")[2])
     day = datetime.date.fromisoformat(date.partition("=")[2])
     return (pc.field("date") == pa.scalar(day, pa.date32())) & there

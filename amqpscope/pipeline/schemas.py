@@ -6,14 +6,23 @@ twice: as a timestamp in microseconds, which Spark can compute with, and exact i
 messages, is JSON text. `date` (of the row's time, UTC) and
 `protocol` are columns of the files, and the names of their directories, too.
 
-`SCHEMA_VERSION` counts up when a column changes its name, type or meaning; new columns may come without.
+`SCHEMA_VERSION` counts up when a column comes, or changes its name, type or meaning.
 """
 
 from typing import NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["SCHEMA_VERSION", "SEGMENTS", "TABLES", "ColumnSchema", "TableSchema", "describe"]
+__all__ = [
+    "LAKE_TABLES",
+    "RUNS",
+    "SCHEMA_VERSION",
+    "SEGMENTS",
+    "TABLES",
+    "ColumnSchema",
+    "TableSchema",
+    "describe",
+]
 
 SCHEMA_VERSION = 2
 
@@ -449,6 +458,39 @@ TABLES: dict[str, TableSchema] = {
     table.name: table for table in (_FILES, _CONNECTIONS, _LINKS, _FRAMES, _DELIVERIES, _FINDINGS, _DIAGNOSES)
 }
 """The tables of a lake, by name."""
+
+RUNS = TableSchema(
+    "runs",
+    "every run that has written to the lake; the last run says which versions of the tables are read",
+    (
+        ColumnSchema("run", TEXT, "id of the run"),
+        ColumnSchema("number", WHOLE, "number of the run, higher than that of all earlier runs"),
+        ColumnSchema(
+            "kind",
+            TEXT,
+            "replace: the run replaced all rows; compact: the run put small files together, the rows are the"
+            " same",
+        ),
+        *_time("time", "time when the run was committed"),
+        ColumnSchema("seconds", pa.float64(), "how long the run took"),
+        ColumnSchema("files", WHOLE, "number of captures that the run read"),
+        ColumnSchema("octets", WHOLE, "size of these captures in octets"),
+        ColumnSchema("sources", pa.list_(TEXT), "the sources that the run was given"),
+        ColumnSchema("options", TEXT, "JSON object of the options that shape the tables"),
+        ColumnSchema(
+            "tables",
+            pa.list_(pa.struct([("name", TEXT), ("version", WHOLE), ("rows", WHOLE)])),
+            "the tables of the lake after the run: version of the Delta table, and rows",
+        ),
+        ColumnSchema("tables_version", SMALL, "version of the columns (`amqpscope pipeline tables`)"),
+        ColumnSchema("package", TEXT, "version of amqpscope"),
+    ),
+    False,
+)
+"""Which versions of the tables belong together."""
+
+LAKE_TABLES = TABLES | {RUNS.name: RUNS}
+"""All tables of a lake, and all that a query can read."""
 
 SEGMENTS = TableSchema(
     "segments",

@@ -44,10 +44,16 @@ __all__ = [
 ]
 
 REPORT = pa.schema(
-    [("kind", pa.string()), ("name", pa.string()), ("rows", pa.int64()), ("octets", pa.int64())]
+    [
+        ("kind", pa.string()),
+        ("name", pa.string()),
+        ("rows", pa.int64()),
+        ("octets", pa.int64()),
+        ("first_set", pa.string()),
+        ("last_set", pa.string()),
+    ]
 )
-"""What a task reports: kind `count`, with a key of `Rows.counts` as JSON; or the table of a file, its path,
-rows and octets."""
+"""What a task reports: kind `count`, with a key of `Rows.counts` as JSON; or a `LakeFile`, with its table."""
 
 PIECES = pa.schema([("piece", pa.binary())])
 
@@ -109,8 +115,8 @@ class StagedFiles(TaskOutput):
             rows.counts["allowed", str(number)] += 1
         if self._tally is not None:
             self._tally.add(rows.counts)
-        report = [(part.table, part.path, part.rows, part.octets) for part in writer.close()]
-        report += [("count", json.dumps(key), count, 0) for key, count in rows.counts.items()]
+        report: list[tuple[Any, ...]] = [*writer.close()]
+        report += [("count", json.dumps(key), count, 0, "", "") for key, count in rows.counts.items()]
         if report:
             columns = [
                 pa.array(values, field.type)

@@ -211,10 +211,10 @@ def tables() -> str:
     schemas = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(schemas)
     text = (
-        "# Tables of a lake\n\nWhat [`amqpscope pipeline run`](commands.md#pipeline-run) writes, as Parquet. "
+        "# Tables of a lake\n\nWhat [`amqpscope pipeline run`](commands.md#pipeline-run) writes, as Delta tables. "
         "`amqpscope pipeline tables` prints the same.\n"
     )
-    for one in schemas.TABLES.values():
+    for one in schemas.LAKE_TABLES.values():
         text += f"\n## {one.name}\n\n{escaped(one.meaning)}"
         text += ". Partitioned by `date` and `protocol`.\n\n" if one.partitioned else ".\n\n"
         rows = ((f"`{column.name}`", f"`{column.type}`", escaped(column.meaning)) for column in one.columns)

@@ -243,10 +243,11 @@ def test_names_of_any_kind(tmp_path: Path) -> None:
 
 
 def test_a_lake_is_no_capture(tmp_path: Path) -> None:
-    """What lies beside the manifest of one is passed over; beside another file of that name nothing is."""
-    for name, text in (("lake", '{"schema": "amqpscope/lake/1"}'), ("other", '{"schema": 1}')):
-        (tmp_path / name / "frames").mkdir(parents=True)
-        (tmp_path / name / "manifest.json").write_text(text)
+    """What lies in one is passed over; in a directory with another one called `runs`, nothing is."""
+    for name, beside in (("lake", "runs/_delta_log"), ("other", "runs/log")):
+        (tmp_path / name / beside).mkdir(parents=True)
+        (tmp_path / name / beside / "0.json").write_text("{}")
+        (tmp_path / name / "frames").mkdir()
         (tmp_path / name / "frames" / "a.pcap").write_bytes(GOOD.read_bytes())
     for source in (str(tmp_path), f"file://{tmp_path}"):
         found = [file for one in capture_sets([source]) for file in one.files]

@@ -13,17 +13,22 @@ import time
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.lakes import CAPTURES, contents, in_spark, written
+from deltalake import DeltaTable
+from support.lakes import CAPTURES, contents, in_spark, ordered, written
 
 from amqpscope.pipeline import PipelineError, analyse, tasks
 from amqpscope.pipeline import lake as lakes
 from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline import parts as lake_parts
+from amqpscope.pipeline.compaction import compact_tables
+from amqpscope.pipeline.delta import DeltaTables
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.parts import LakeFile, PartWriter
+from amqpscope.pipeline.runs import REPLACE, RunNotes
 from amqpscope.pipeline.schemas import TABLES
 
 SOURCES = sorted(CAPTURES.glob("rhea-*.pcap"))
@@ -40,37 +45,46 @@ def parts(lake: Path) -> set[Path]:
 
 
 def test_twice(spark: Any, tmp_path: Path) -> None:
-    """A second run gives the same rows. The files of the first stay, out of sight, until the third."""
+    """A second run gives the same rows. The files of the first stay, and can be read as of that run."""
     lake = tmp_path / "lake"
     first = written(spark, lake, SOURCES, set_by="file", plan="chain")
     before = parts(lake)
     again = written(spark, lake, SOURCES, set_by="file", plan="flow")
     assert again == first
-    manifest = Lake(str(lake)).manifest()
-    assert manifest is not None
-    assert {lake / part["path"] for part in manifest["parts"]} == parts(lake) - before
-    assert before < parts(lake)
-    runs = {f"run-{manifest['run']}", f"run-{manifest['before']}"}
-    assert {path.name for path in lake.iterdir()} == {"manifest.json", "latest", *runs}
-    assert {path.name for path in (lake / "latest").iterdir()} == set(TABLES)
-    assert (lake / "latest").resolve() == lake / f"run-{manifest['run']}"
-    commit(lake)
-    assert parts(lake).isdisjoint(before)
+    runs = Lake(str(lake)).runs()
+    assert [(run.number, run.kind, run.options["plan"]) for run in runs] == [
+        (1, "replace", "chain"),
+        (2, "replace", "flow"),
+    ]
+    assert {path.name for path in lake.iterdir()} == {"runs", *TABLES}
+    then, now = (
+        {lake / part.path for name in TABLES for part in Lake(str(lake), run.name).parts(name)}
+        for run in runs
+    )
+    assert then.isdisjoint(now) and then < before < parts(lake) and now < parts(lake)
+    assert in_spark(lakes.table(spark, str(lake), "links", runs[0].name)) == first["links"]
 
 
-def test_directories_are_readable_by_anyone(spark: Any, tmp_path: Path) -> None:
-    """Spark without amqpscope sees the same rows, with date and protocol."""
+def test_tables_are_readable_by_anyone(spark: Any, tmp_path: Path) -> None:
+    """Whoever reads Delta tables sees the same rows, with date and protocol, and so does Spark."""
+    import duckdb
+
     lake = tmp_path / "lake"
+    written(spark, lake, SOURCES[:1])
     rows = written(spark, lake, SOURCES, set_by="file")
     for name in TABLES:
         assert in_spark(lakes.table(spark, str(lake), name)) == rows[name]
-    for name in ("findings", "frames"):
-        plain = spark.read.parquet(str(lake / "latest" / name))
-        assert plain.count() == len(rows[name])
-        assert dict(plain.dtypes)["date"] == "date" and dict(plain.dtypes)["protocol"] == "string"
+        of = deltalake.DeltaTable(str(lake / name))
+        arrow = of.to_pyarrow_dataset()
+        assert ordered(arrow.to_table().to_pylist()) == rows[name]
+        assert duckdb.from_arrow(arrow).aggregate("count(*)").fetchall() == [(len(rows[name]),)]
+        assert spark.read.parquet(*of.file_uris()).count() == len(rows[name])
     frames = lakes.table(spark, str(lake), "frames")
     assert frames.schema["packet"].metadata["comment"].startswith("packet with the frame's first octet")
-    assert pq.read_schema(next(iter(parts(lake / "latest" / "frames")))).equals(TABLES["frames"].schema)
+    commented = deltalake.DeltaTable(str(lake / "frames")).schema().fields[2].metadata["comment"]
+    assert commented == TABLES["frames"].columns[2].meaning
+    part = Lake(str(lake)).parts("frames")[0]
+    assert pq.read_schema(lake / part.path).equals(TABLES["frames"].schema)
 
 
 @pytest.mark.parametrize("plan", ["chain", "flow"])
@@ -119,70 +133,179 @@ def _breaking() -> Any:
     return Breaks
 
 
-def commit(lake: Path, table: str = "files") -> None:
-    """A run without Spark: one row in one table."""
+def staged(staging: str, run: str, *tables: str) -> list[LakeFile]:
+    """A row in each of these tables, written as a worker does."""
+    writer = PartWriter(staging, run)
+    for name in tables:
+        schema = TABLES[name].schema
+        row = dict.fromkeys(schema.names) | {"capture_set": run}
+        if TABLES[name].partitioned:
+            row["date"] = datetime.date(2026, 1, 31)
+        writer.write(name, pa.RecordBatch.from_pylist([row], schema=schema))
+    return writer.close()
+
+
+def commit(lake: Path, *tables: str) -> str:
+    """A run without Spark: one row in each table. Gives the run."""
+    tables = tables or ("files", "links")
     one = Lake(str(lake))
     run, staging = one.begin()
-    schema = TABLES[table].schema
-    writer = PartWriter(staging, run)
-    writer.write(table, pa.RecordBatch.from_pylist([dict.fromkeys(schema.names)], schema=schema))
-    one.commit(run, writer.close(), {"tables": [table]})
+    one.commit(run, staged(staging, run, *tables), RunNotes(REPLACE, tables))
+    return run
 
 
-def committed(lake: Path) -> list[str]:
-    """The run that readers of the manifest see, and that which readers of the directories see."""
-    manifest = Lake(str(lake)).written()
-    assert all((lake / part["path"]).exists() for part in manifest["parts"])
-    return [f"run-{manifest['run']}", os.readlink(lake / "latest")]
+def seen(lake: Path, as_of: str = "") -> list[str]:
+    """Which runs the rows of each table come from, as readers see the lake."""
+    at = Lake(str(lake), as_of)
+    rows = [at.dataset(name, at.parts(name)).to_table().to_pylist() for name in at.written().versions]
+    return [row["capture_set"] for table in rows for row in table]
 
 
-@pytest.mark.parametrize("step", range(12))
-def test_a_run_that_dies_in_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """Each reader sees the run before or the new one, whole; the next run removes what is left."""
-    lake = tmp_path / "lake"
-    commit(lake)
-    before = committed(lake)
-    done = 0
+class Dying:
+    """Lets so many steps be done, and then none: as if killed, since what cleans up dies, too."""
 
-    def dying(name: str, real: Any) -> Any:
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def let(self, real: Any) -> Any:
         def call(*given: Any, **named: Any) -> Any:
-            nonlocal done
-            done += 1
-            if done > step:
-                raise KeyboardInterrupt  # as if killed: what cleans up dies, too
+            self.steps -= 1
+            if self.steps < 0:
+                raise KeyboardInterrupt
             return real(*given, **named)
 
         return call
 
-    class Dying:
-        """The file system of a lake, until it is called too often."""
 
-        def __init__(self, real: Any) -> None:
-            self._real = real
+STEPS = (
+    (Lake, "_move"),
+    (Lake, "_delete"),
+    (DeltaTables, "make"),
+    (DeltaTables, "commit"),
+    (DeltaTable, "create_write_transaction"),
+)
 
-        def __getattr__(self, name: str) -> Any:
-            return dying(name, getattr(self._real, name))
 
+def test_a_run_that_dies_in_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each step, readers see the run before or the new one, whole. The next run mends the tables."""
+    lake = tmp_path / "lake"
+    before = commit(lake)
+    outcomes = []
+    steps = 0
+    while not outcomes or not outcomes[-1]:
+        one = Lake(str(lake))
+        run, staging = one.begin()
+        made = staged(staging, run, "files", "links")
+        dying = Dying(steps)
+        with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+            for of, name in STEPS:
+                patch.setattr(of, name, dying.let(getattr(of, name)))
+            one.commit(run, made, RunNotes(REPLACE, ("files", "links")))
+        one._lease.release()
+        visible = seen(lake)
+        assert visible in ([before] * 2, [run] * 2)
+        outcomes.append(dying.steps >= 0)
+        steps += 1
+        if visible[0] == run:
+            before = run
+        other = Lake(str(lake))
+        other.begin()  # which sees to what the dead one has left
+        for name in ("files", "links"):
+            table = deltalake.DeltaTable(lake / name).to_pyarrow_table()
+            assert table["capture_set"].to_pylist() == [before]
+        other.abandon()
+    assert steps > 10
+    assert {path.name for path in lake.iterdir()} == {"files", "links", "runs"}
+    commit(lake)
+    Lake(str(lake)).vacuum(1)
+    assert len(parts(lake)) > 6  # younger than an hour
+
+
+def test_vacuum(tmp_path: Path) -> None:
+    """Deletes what is old and belongs to no table; the last run stays whole, and earlier ones are refused."""
+    lake = tmp_path / "lake"
+    first = commit(lake)
+    last = commit(lake)
+    (lake / "links" / "part-dead-0.parquet").write_bytes(b"left by a killed run")
+    assert Lake(str(lake)).vacuum(1) == 0
+    assert seen(lake, first) == [first] * 2
+    old = time.time() - 7200
+    for path in lake.rglob("*.parquet"):
+        os.utime(path, (old, old))
+    assert Lake(str(lake)).vacuum(0) == 3
+    assert seen(lake) == [last] * 2
+    with pytest.raises(PipelineError, match=f"`vacuum` has deleted the table files of the run {first}"):
+        seen(lake, first)
+    with pytest.raises(PipelineError, match="there is no run nonsense"):
+        seen(lake, "nonsense")
+
+
+def test_compact(tmp_path: Path) -> None:
+    """The same rows in fewer files; earlier runs can be read as before."""
+    lake = tmp_path / "lake"
     one = Lake(str(lake))
     run, staging = one.begin()
-    writer = PartWriter(staging, run)
-    schema = TABLES["files"].schema
-    writer.write("files", pa.RecordBatch.from_pylist([dict.fromkeys(schema.names)], schema=schema))
-    made = writer.close()
-    with monkeypatch.context() as patch:
-        patch.setattr(one, "_system", Dying(one._system))
-        patch.setattr("amqpscope.pipeline.lake.os.replace", dying("replace", os.replace))
-        with contextlib.suppress(KeyboardInterrupt):
-            one.commit(run, made, {"tables": ["files"]})
-    one._lease.release()
-    for seen in committed(lake):
-        assert seen in (before[0], f"run-{run}")
-        assert len(parts(lake / seen)) == 1
-    commit(lake)
-    now = committed(lake)
-    assert now[0] == now[1]
-    assert {path.name for path in lake.glob("_*")} == set()
-    assert len(list(lake.glob("run-*"))) == 2
+    made = [file for number in range(3) for file in staged(staging, f"{run}-{number}", "files", "links")]
+    one.commit(run, made, RunNotes(REPLACE, ("files", "links"), options={"json": True}))
+    rows = seen(lake)
+    assert compact_tables(Lake(str(lake))) == (6, 2)
+    assert (seen(lake), seen(lake, run)) == (rows, rows) and len(rows) == 6
+    runs = Lake(str(lake)).runs()
+    assert [one.kind for one in runs] == ["replace", "compact"]
+    assert runs[0].options == runs[1].options == {"json": True}
+    assert compact_tables(Lake(str(lake))) == (2, 2)
+    assert len(Lake(str(lake)).runs()) == 2
+
+
+def test_a_lake_of_the_time_before(tmp_path: Path) -> None:
+    """A manifest and a directory of files: readers refuse it, and a run makes a lake of it."""
+    lake = tmp_path / "lake"
+    place = lake / "run-0123456789ab"
+    place.mkdir(parents=True)
+    made = staged(str(place), "0123456789ab-1", "files", "links")
+    entries = [
+        {"table": one.table, "path": f"run-0123456789ab/{one.path}", "rows": one.rows, "octets": one.octets}
+        for one in made
+    ]
+    manifest = {"schema": "amqpscope/lake/3", "tables_version": 2, "run": "0123456789ab", "before": None}
+    text = json.dumps(manifest | {"tables": ["files", "links"], "parts": entries})
+    (lake / "manifest.json").write_text(text)
+    (lake / "latest").symlink_to("run-0123456789ab")
+    with pytest.raises(PipelineError, match="an earlier version of amqpscope wrote this lake"):
+        seen(lake)
+    compact_tables(Lake(str(lake)))
+    assert seen(lake) == ["0123456789ab-1"] * 2
+    assert {path.name for path in lake.iterdir()} == {"files", "links", "runs"}
+    (other := tmp_path / "other").mkdir()
+    entries[0]["path"] = "../secret.parquet"
+    (other / "manifest.json").write_text(json.dumps(json.loads(text) | {"parts": entries}))
+    with pytest.raises(PipelineError, match=r"\.\./secret.parquet is no file of files"):
+        compact_tables(Lake(str(other)))
+
+
+def test_a_log_names_no_file_of_others(tmp_path: Path) -> None:
+    tables = DeltaTables(str(tmp_path), Lake(str(tmp_path))._system, "lake")
+    for number, path in enumerate(("../../other.parquet", "/etc/part-1.parquet", "s3://x/part-1.parquet"), 1):
+        tables.commit(TABLES["files"], [LakeFile("files", f"files/{path}", 1, 1)], number)
+        with pytest.raises(PipelineError, match="is no file that amqpscope has written"):
+            tables.files("files")
+    tables.commit(TABLES["files"], [], 4)
+    assert tables.files("files") == []
+
+
+def test_a_number_is_committed_once(tmp_path: Path) -> None:
+    """So the same batch twice is refused, and so is a run that another one has overtaken."""
+    tables = DeltaTables(str(tmp_path), Lake(str(tmp_path))._system, "lake")
+    one, two = (
+        LakeFile("files", "files/part-1.parquet", 1, 1),
+        LakeFile("files", "files/part-2.parquet", 1, 1),
+    )
+    assert tables.commit(TABLES["files"], [one], 5) == 1
+    for number in (4, 5):
+        with pytest.raises(PipelineError, match="another run has written to the table files"):
+            tables.commit(TABLES["files"], [one, two], number)
+    assert tables.commit(TABLES["files"], [one, two], 6) == 2
+    assert tables.files("files") == [one, two] and tables.files("files", 1) == [one]
 
 
 def test_a_frame_outlives_a_commit(spark: Any, tmp_path: Path) -> None:
@@ -241,20 +364,17 @@ class TestLease:
     def test_lost(self, tmp_path: Path) -> None:
         """A run whose lease was taken over commits nothing, and leaves the other's work alone."""
         lake = tmp_path / "lake"
-        commit(lake)
+        before = commit(lake)
         first, second = Lake(str(lake)), Lake(str(lake))
         run, staging = first.begin()
         os.utime(lake / "_lease.json", (0, 0))
         other, others = second.begin()
-        manifest = (lake / "manifest.json").read_bytes()
         with pytest.raises(PipelineError, match="another run writes"):
-            first.commit(run, [], {"tables": []})
-        assert (lake / "manifest.json").read_bytes() == manifest
+            first.commit(run, [], RunNotes(REPLACE, ()))
+        assert Lake(str(lake)).written().name == before
         assert Path(others).is_dir() and not Path(staging).exists()
-        second.commit(other, [], {"tables": []})
-        assert (
-            committed(lake) == [f"run-{other}", f"run-{other}"] or Lake(str(lake)).written()["run"] == other
-        )
+        second.commit(other, [], RunNotes(REPLACE, ()))
+        assert Lake(str(lake)).written().name == other
 
     def test_left_by_a_killed_run(self, tmp_path: Path) -> None:
         """A run that was killed as it took the lease leaves a file, which goes when nobody can need it."""
@@ -283,7 +403,7 @@ def test_other_peoples_directories(tmp_path: Path) -> None:
     (tmp_path / "letter").write_text("dear reader")
     with pytest.raises(PipelineError, match="is not empty and is not a lake"):
         Lake(str(tmp_path)).begin()
-    (tmp_path / "manifest.json").write_text('{"schema": "something/else"}')
+    (tmp_path / "manifest.json").write_text('{"schema": "amqpscope/lake/3", "tables_version": 1}')
     with pytest.raises(PipelineError, match="not a lake of this version"):
         Lake(str(tmp_path)).begin()
     assert (tmp_path / "letter").read_text() == "dear reader"

@@ -14,6 +14,7 @@ from support.lakes import CAPTURES
 from support.scripted import SCRIPTED
 
 from amqpscope.pipeline import session
+from amqpscope.pipeline.lake import Lake
 
 
 def run(capsys: Any, *arguments: object) -> Any:
@@ -69,16 +70,16 @@ def test_a_lake_is_never_lost(lent: None, tmp_path: Path, capsys: pytest.Capture
     clean = tmp_path / "clean.pcap"
     clean.write_bytes(SCRIPTED["clean"]().pcap())
     assert run(capsys, "run", clean, "--out", lake).status == 0
-    manifest = (lake / "manifest.json").read_bytes()
+    before = Lake(str(lake)).runs()
     for sources in ([tmp_path / "claen.pcap"], [clean, tmp_path / "claen.pcap"]):
         result = run(capsys, "run", *sources, "--out", lake)
         assert (result.status, result.out) == (2, "")
         assert result.err.startswith(f"amqpscope: {tmp_path}/claen.pcap: No such file")
         assert "nothing is replaced" in result.err and result.err.count("\n") == 1
-        assert (lake / "manifest.json").read_bytes() == manifest
+        assert Lake(str(lake)).runs() == before
     result = run(capsys, "run", clean, tmp_path / "claen.pcap", "--out", lake, "--allow-missing")
     assert (result.status, "2 files: 1 read, 0 in part, 1 unreadable" in result.out) == (2, True)
-    assert (lake / "manifest.json").read_bytes() != manifest
+    assert len(Lake(str(lake)).runs()) == 2
 
 
 def _http() -> bytes:
@@ -110,6 +111,21 @@ def test_questions(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str
     result = run(capsys, "sql", lake, "SELECT server_product, server_port FROM connections")
     assert result.lines[0].split() == ["server_product", "server_port"]
     assert any(line.startswith("RabbitMQ 3.10.8") for line in result.lines[1:])
+    (listed,) = run(capsys, "history", lake, "--format", "json").lines
+    row = json.loads(listed)
+    assert (row["kind"], row["files"], len(row["sources"])) == (
+        "replace",
+        *[len(list(CAPTURES.glob("r*.pcap")))] * 2,
+    )
+    assert json.loads(row["options"])["set-by"] == "file"
+    assert row["run"] in run(capsys, "history", lake).out
+    count = "SELECT count(*) AS n FROM files"
+    then = run(capsys, "sql", lake, count, "--as-of", row["run"][:6])
+    assert (then.status, then.out) == (0, run(capsys, "sql", lake, count).out)
+    assert "there is no run x" in run(capsys, "summary", lake, "--as-of", "x").err
+    assert run(capsys, "compact", lake).out.startswith(f"{lake}: ")
+    assert run(capsys, "vacuum", lake, "--keep", "2h").out == f"{lake}: 0 files deleted\n"
+    assert len(run(capsys, "history", lake, "--format", "json").lines) == 2
     result = run(capsys, "sql", lake, "SELECT nonsense FROM frames")
     assert result.status == 2 and len(result.err.splitlines()) == 1
     result = run(capsys, "sql", lake, "SELECT '\x1b[31m' AS `red\x1b[0m`", "--master", "local[2]")
@@ -145,13 +161,15 @@ def test_without_the_extra(
     result = run(capsys, "run", CAPTURES / "demo.pcap", "--out", tmp_path / "lake")
     assert result.status == 2
     assert result.err.splitlines() == [
-        "amqpscope: this command needs pyspark and pyarrow and pandas: pip install 'amqpscope[spark]'"
+        "amqpscope: this command needs pyspark and pyarrow and pandas and deltalake: "
+        "pip install 'amqpscope[spark]'"
     ]
     for command in (["sql", tmp_path, "SELECT 1"], ["summary", tmp_path]):
         result = run(capsys, *command)
         assert (result.status, result.out) == (2, "")
         assert (
-            result.err == "amqpscope: this command needs duckdb and pyarrow: pip install 'amqpscope[lake]'\n"
+            result.err == "amqpscope: this command needs deltalake and duckdb and pyarrow: "
+            "pip install 'amqpscope[lake]'\n"
         )
         assert "pip install 'amqpscope[spark]'" in run(capsys, *command, "--master", "local[1]").err
 
@@ -159,7 +177,7 @@ def test_without_the_extra(
 def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     result = run(capsys, "tables")
     assert result.status == 0
-    for name in ("files: ", "frames: ", "latency_ns", "segments: "):
+    for name in ("files: ", "frames: ", "latency_ns", "runs: ", "segments: "):
         assert name in result.out
 
 

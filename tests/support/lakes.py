@@ -14,6 +14,7 @@ from support.sampling import share
 
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.pipeline import analyse
+from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.report.findings import decided_object
 from amqpscope.report.json_form import FrameForm
@@ -35,11 +36,13 @@ def ordered(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _parts(lake: Path) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    """Table, path and rows of every file of a lake, read without Spark."""
-    for part in json.loads((lake / "manifest.json").read_text())["parts"]:
-        found = pq.ParquetFile(lake / part["path"]).read().to_pylist()
-        assert len(found) == part["rows"]
-        yield part["table"], part["path"], found
+    """Table, path and rows of every file of the tables that the last run left, read without Spark."""
+    at = Lake(str(lake))
+    for name in at.written().versions:
+        for part in at.parts(name):
+            found = pq.ParquetFile(lake / part.path).read().to_pylist()
+            assert len(found) == part.rows
+            yield name, part.path, found
 
 
 def contents(lake: Path) -> Rows:
@@ -47,8 +50,8 @@ def contents(lake: Path) -> Rows:
     rows: Rows = {name: [] for name in TABLES}
     for name, _, found in _parts(lake):
         rows[name] += found
-    manifest = json.loads((lake / "manifest.json").read_text())
-    assert {name: len(kept) for name, kept in rows.items()} == manifest["rows"]
+    tables = Lake(str(lake)).run_rows()[-1]["tables"]
+    assert all(len(rows[table["name"]]) == table["rows"] for table in tables)
     return {name: ordered(kept) for name, kept in rows.items()}
 
 

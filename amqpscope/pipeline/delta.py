@@ -1,0 +1,208 @@
+"""The tables of a lake as Delta tables (delta.io), by delta-rs: no JVM, no catalog.
+
+Each table has its own log, and each commit makes a new version of one table. A commit is given the files that
+the table is to have; what is not among them leaves the table, and stays on disk until `vacuum`. So a commit
+is right whatever a run that died has left in the table.
+
+Each commit carries the number of its run (`txn`). A table takes no number twice, and none below the last.
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
+from pyarrow import fs
+
+from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.parts import NULL_DIRECTORY, LakeFile
+from amqpscope.pipeline.schemas import TableSchema
+
+__all__ = ["DeltaTables"]
+
+_APPLICATION = "amqpscope"
+"""The name that the numbers of runs have in the logs."""
+
+_PART = re.compile(r"(?:date=[0-9-]+/protocol=[\w-]+/)?part-[\w-]+\.parquet", re.ASCII)
+
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class DeltaTables:
+    """The Delta tables of a lake.
+
+    path: of the lake, a path from the root on, or a URL. system: that it is in.
+    name: for people.
+    """
+
+    def __init__(self, path: str, system: fs.FileSystem, name: str) -> None:
+        self._base, self._options = _storage(path, system)
+        self._name = name
+
+    def open(self, table: str, version: int | None = None) -> DeltaTable | None:
+        """A table, at its last version or an earlier one. None if there is no such table."""
+        with self._explained(table):
+            try:
+                return DeltaTable(f"{self._base}/{table}", version=version, storage_options=self._options)
+            except TableNotFoundError:
+                return None
+
+    def files(self, table: str, version: int | None = None) -> list[LakeFile]:
+        """The files of a table, at its last version or an earlier one. PipelineError if others wrote them."""
+        opened = self.open(table, version)
+        files = [] if opened is None else self._files(table, opened)
+        for file in files:
+            if not _PART.fullmatch(_below(file)):
+                raise PipelineError(f"{self._name}: {file.path!r} is no file that amqpscope has written")
+        return files
+
+    def _files(self, table: str, opened: DeltaTable) -> list[LakeFile]:
+        with self._explained(table):
+            actions = pa.table(opened.get_add_actions(flatten=True))
+        columns = ["path", "num_records", "size_bytes", "min.capture_set", "max.capture_set"]
+        known = [
+            actions.column(name).to_pylist() if name in actions.column_names else [None] * actions.num_rows
+            for name in columns
+        ]
+        found = []
+        for path, rows, octets, first_set, last_set in zip(*known, strict=True):
+            found.append(
+                LakeFile(table, f"{table}/{path}", rows or 0, octets, first_set or "", last_set or "")
+            )
+        return sorted(found)
+
+    def number(self, table: str) -> int:
+        """The number of the last run that wrote to a table; 0 if none did."""
+        opened = self.open(table)
+        return 0 if opened is None else opened.transaction_version(_APPLICATION) or 0
+
+    def make(self, table: TableSchema) -> None:
+        """Make a table without rows, if it is not there."""
+        if self.open(table.name) is None:
+            with self._explained(table.name):
+                DeltaTable.create(
+                    f"{self._base}/{table.name}",
+                    table.schema,
+                    partition_by=_partitions(table),
+                    name=table.name,
+                    description=table.meaning,
+                    storage_options=self._options,
+                )
+
+    def commit(self, table: TableSchema, files: list[LakeFile], number: int, same_rows: bool = False) -> int:
+        """Let a table have these files and no others; gives the version that has them.
+
+        number: of the run, above those of all runs before. same_rows: the rows are those of before.
+        PipelineError if another run has written to the table meanwhile.
+        """
+        self.make(table)
+        opened = self.open(table.name)
+        assert opened is not None
+        before = {file.path: file for file in self._files(table.name, opened)}
+        wanted = {file.path: file for file in files}
+        if (opened.transaction_version(_APPLICATION) or 0) >= number:
+            raise PipelineError(f"{self._name}: another run has written to the table {table.name}")
+        now = time.time_ns() // 1_000_000
+        actions: list[AddAction | RemoveAction] = [
+            RemoveAction(_below(file), not same_rows, now, file.octets, _values(file))
+            for path, file in before.items()
+            if path not in wanted
+        ]
+        actions += [
+            AddAction(_below(file), file.octets, _values(file), now, not same_rows, _statistics(file))
+            for path, file in wanted.items()
+            if path not in before
+        ]
+        if not actions:
+            return int(opened.version())
+        properties = CommitProperties(
+            max_commit_retries=0, app_transactions=[Transaction(_APPLICATION, number)]
+        )
+        with self._explained(table.name):
+            opened.create_write_transaction(
+                actions, "append", table.schema, _partitions(table), commit_properties=properties
+            )
+        # Without retries, a commit that another one has overtaken is refused.
+        return int(opened.version()) + 1
+
+    def vacuum(self, table: str, hours: int, version: int | None) -> int:
+        """Delete the files that have left a table so many hours ago, and those that never came into it;
+        gives how many.
+
+        version: keeps its files.
+        """
+        opened = self.open(table)
+        if opened is None:
+            return 0
+        with self._explained(table):
+            gone = opened.vacuum(
+                hours,
+                dry_run=False,
+                enforce_retention_duration=False,
+                full=True,
+                keep_versions=None if version is None else [version],
+            )
+        return len(gone)
+
+    @contextmanager
+    def _explained(self, table: str) -> Iterator[None]:
+        """Raise PipelineError, in one line, for what delta-rs raises."""
+        try:
+            yield
+        except TableNotFoundError:
+            raise
+        except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
+            line = _COLOR.sub("", str(error)).strip().partition("\n")[0]
+            raise PipelineError(f"{self._name}/{table}: {line or type(error).__name__}") from error
+
+
+def _storage(path: str, system: fs.FileSystem) -> tuple[str, dict[str, str] | None]:
+    """What delta-rs calls a path or URL, and the options that it needs for it: those of pyarrow's URL."""
+    if "://" not in path:
+        return path, None
+    parts = urlsplit(path)
+    userinfo, _, host = parts.netloc.rpartition("@")
+    if not isinstance(system, fs.S3FileSystem):
+        return f"{parts.scheme}://{host}{parts.path.rstrip('/')}", None
+    given = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    options = {"AWS_REGION": system.region}
+    user, colon, password = userinfo.partition(":")
+    if colon:
+        options |= {"AWS_ACCESS_KEY_ID": unquote(user), "AWS_SECRET_ACCESS_KEY": unquote(password)}
+    if "endpoint_override" in given:
+        scheme = given.get("scheme", "https")
+        endpoint = given["endpoint_override"]
+        options["AWS_ENDPOINT_URL"] = endpoint if "://" in endpoint else f"{scheme}://{endpoint}"
+        options["AWS_ALLOW_HTTP"] = str(options["AWS_ENDPOINT_URL"].startswith("http://")).lower()
+    return f"s3://{host}{parts.path.rstrip('/')}", options
+
+
+def _partitions(table: TableSchema) -> list[str] | None:
+    return ["date", "protocol"] if table.partitioned else None
+
+
+def _below(file: LakeFile) -> str:
+    """The path of a file below its table."""
+    return file.path.partition("/")[2]
+
+
+def _values(file: LakeFile) -> dict[str, str | None]:
+    """The date and the protocol of all rows of a file, which its path names."""
+    directories = [part.partition("=") for part in _below(file).split("/")[:-1] if "=" in part]
+    return {name: None if value == NULL_DIRECTORY else value for name, _, value in directories}
+
+
+def _statistics(file: LakeFile) -> str:
+    """What is known of the rows of a file, as the log has it."""
+    known: dict[str, Any] = {"numRecords": file.rows}
+    if file.first_set:
+        known["minValues"] = {"capture_set": file.first_set}
+        known["maxValues"] = {"capture_set": file.last_set}
+    return json.dumps(known)

@@ -1,0 +1,75 @@
+"""A row of the table `runs`: what a run has written, and which version of each table shows it."""
+
+import json
+import time
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from amqpscope import __version__
+from amqpscope.pipeline.schemas import RUNS, SCHEMA_VERSION
+
+__all__ = ["APPEND", "COMPACT", "REPLACE", "Run", "RunNotes"]
+
+REPLACE = "replace"
+APPEND = "append"
+COMPACT = "compact"
+
+
+class RunNotes(NamedTuple):
+    """What a run has to say of itself. tables: those that it leaves in the lake. sources: as they were given,
+    without credentials. options: by their names on the command line. files, octets: of the captures read.
+    """
+
+    kind: str
+    tables: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    options: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
+    files: int = 0
+    octets: int = 0
+
+
+class Run(NamedTuple):
+    """A run that was committed. number: 1 for the first one. versions: of the tables that it left."""
+
+    name: str
+    number: int
+    kind: str
+    tables_version: int
+    versions: dict[str, int]
+    options: dict[str, Any]
+
+    @classmethod
+    def load(cls, row: dict[str, Any]) -> "Run":
+        """From a row of `runs`."""
+        return cls(
+            row["run"],
+            row["number"],
+            row["kind"],
+            row["tables_version"],
+            {table["name"]: table["version"] for table in row["tables"]},
+            json.loads(row["options"]),
+        )
+
+
+def run_row(
+    name: str, number: int, notes: RunNotes, tables: list[dict[str, Any]], seconds: float
+) -> pa.RecordBatch:
+    """The row of a run that ends now. tables: name, version and rows of each."""
+    now = time.time_ns()
+    row = {
+        "run": name,
+        "number": number,
+        "kind": notes.kind,
+        "time": now // 1000,
+        "time_ns": now,
+        "seconds": seconds,
+        "files": notes.files,
+        "octets": notes.octets,
+        "sources": list(notes.sources),
+        "options": json.dumps(notes.options),
+        "tables": tables,
+        "tables_version": SCHEMA_VERSION,
+        "package": __version__,
+    }
+    return pa.RecordBatch.from_pylist([row], schema=RUNS.schema)
