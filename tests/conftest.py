@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.browser import CHROMIUM
+from support.browser import CHROMIUM, Browser
 
 # Tests that say that standard output is a terminal want no pager, but for those of the pager.
 os.environ["AMQPSCOPE_PAGER"] = ""
@@ -47,6 +47,13 @@ def same_output_everywhere() -> Iterator[None]:
         for name in _ABOUT_OUTPUT:
             patch.delenv(name, raising=False)
         yield
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests of pages."""
+    with Browser(tmp_path_factory.mktemp("browser")) as running:
+        yield running
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

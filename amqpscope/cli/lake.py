@@ -14,12 +14,25 @@ from amqpscope.cli.interruptible import interruptible
 from amqpscope.cli.output import TextOrJson, say
 from amqpscope.cli.spark_options import HOW_PANEL, Verbose, need_extra, need_spark, spark_session
 from amqpscope.cli.status import Status
-from amqpscope.cli.table_rows import print_table, row_objects
+from amqpscope.cli.table_rows import print_table
+from amqpscope.pipeline.table_rows import row_objects
 
 if TYPE_CHECKING:
     from amqpscope.pipeline.engines import Engine
 
-__all__ = ["FINE_OR_FAILURE", "SQL_EPILOG", "Form", "LakeArgument", "sql", "summary", "tables"]
+__all__ = [
+    "FINE_OR_FAILURE",
+    "SQL_EPILOG",
+    "AsOf",
+    "Configuration",
+    "Form",
+    "LakeArgument",
+    "Master",
+    "ask",
+    "sql",
+    "summary",
+    "tables",
+]
 
 FINE_OR_FAILURE = """\b
 Exit status: 0 fine, 2 a failure.
@@ -122,7 +135,7 @@ def summary(
         if form is TextOrJson.json:
             print(json.dumps({"schema": "amqpscope/lake-summary/1", **answers}, indent=1))
 
-    return _ask(lake, as_of, show, master, configuration, verbose)
+    return ask(lake, as_of, show, master, configuration, verbose)
 
 
 def sql(
@@ -147,7 +160,7 @@ def sql(
         else:
             print_table(answer)
 
-    return _ask(lake, as_of, show, master, configuration, verbose)
+    return ask(lake, as_of, show, master, configuration, verbose)
 
 
 def tables() -> int:
@@ -163,7 +176,7 @@ def tables() -> int:
     return Status.FINE
 
 
-def _ask(
+def ask(
     path: str,
     as_of: str,
     show: Callable[["Engine"], None],

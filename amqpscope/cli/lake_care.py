@@ -11,7 +11,8 @@ from amqpscope.cli.output import TextOrJson
 from amqpscope.cli.quantities import duration
 from amqpscope.cli.spark_options import need_extra
 from amqpscope.cli.status import Status
-from amqpscope.cli.table_rows import print_table, row_objects
+from amqpscope.cli.table_rows import print_table
+from amqpscope.pipeline.table_rows import row_objects
 from amqpscope.report.printable import printable
 from dissectors.wording import count
 

@@ -34,6 +34,7 @@ from amqpscope.cli.judging import (
 )
 from amqpscope.cli.lake import FINE_OR_FAILURE, SQL_EPILOG, sql, summary, tables
 from amqpscope.cli.lake_care import HISTORY_EPILOG, VACUUM_EPILOG, compact, history, vacuum
+from amqpscope.cli.lake_report import REPORT_EPILOG, report
 from amqpscope.cli.output import say
 from amqpscope.cli.spark_options import HOW_PANEL, Verbose, need_spark, spark_session
 from amqpscope.cli.status import Status, worst
@@ -335,6 +336,9 @@ def _print_plan(plan: "Plan") -> None:
 
 app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Summarize the tables that `run` wrote.")(
     summary
+)
+app.command(cls=HelpfulCommand, epilog=REPORT_EPILOG, short_help="Report on the tables that `run` wrote.")(
+    report
 )
 app.command(cls=HelpfulCommand, epilog=SQL_EPILOG, short_help="Query the tables that `run` wrote with SQL.")(
     sql

@@ -1,73 +1,18 @@
-"""Rows of a table as objects for JSON, and as columns of text."""
+"""Rows of a table on standard output."""
 
-import datetime
-import decimal
-import json
-import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from amqpscope.report.printable import printable
+from amqpscope.pipeline.table_rows import table_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["print_table", "row_objects"]
-
-_WIDEST = 60
-"""Characters of a column in text."""
-
-_NUMBERS = ("int", "uint", "float", "double", "decimal")
-"""How the names of Arrow's types for numbers begin."""
-
-
-def row_objects(table: "pa.Table") -> list[dict[str, Any]]:
-    """Rows as objects for JSON."""
-    return [{name: _plain(value) for name, value in row.items()} for row in table.to_pylist()]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, decimal.Decimal):  # sums of DuckDB's are decimals without decimals
-        return float(value) if value.as_tuple().exponent else int(value)
-    if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (bytes, bytearray)):
-        return value.hex()
-    if isinstance(value, datetime.datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    return str(value)
+__all__ = ["print_table"]
 
 
 def print_table(table: "pa.Table") -> None:
     """Rows in columns. All that is in them may have come off the wire."""
-    columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
-    rights = [str(kind).startswith(_NUMBERS) for kind in table.schema.types]
-    texts = [
-        [printable(name), *map(_cell, column)]
-        for name, column in zip(table.column_names, columns, strict=True)
-    ]
-    widths = [max(map(len, column)) for column in texts]
-    for line in zip(*texts, strict=True):
-        cells = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(line, widths, rights, strict=True)
-        ]
-        print("  ".join(cells).rstrip())
+    for line in table_lines(table):
+        print(line)
     sys.stdout.flush()
-
-
-def _cell(plain: Any) -> str:
-    if plain is None:
-        return "-"
-    if isinstance(plain, float):
-        return f"{plain:g}" if abs(plain) < 1 else f"{plain:.1f}"
-    text = printable(plain if isinstance(plain, str) else json.dumps(plain))
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

@@ -2,12 +2,15 @@
 
 from typing import Any, Final
 
+from amqpscope.schemas.lake import LAKE_REPORT, LAKE_SUMMARY
 from amqpscope.schemas.shapes import (
     ANY,
+    CERTAINTY,
     FLAG,
     INDEX,
     NUMBER,
     PEER,
+    SEVERITY,
     TEXT,
     TIME,
     Schema,
@@ -23,8 +26,6 @@ from amqpscope.schemas.shapes import (
 
 __all__ = ["COMMON", "SCHEMAS", "document"]
 
-SEVERITY: Final = any_of("error", "warning", "note")
-CERTAINTY: Final = any_of("certain", "possible")
 PACKET: Final = record({"capture": TEXT, "packet": INDEX})
 REFERENCES: Final = listed(record({"text": TEXT, "address": TEXT}))
 SEEN: Final = record({"packet": INDEX, "name": TEXT})
@@ -758,58 +759,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
         },
         "`rules profiles --format json`",
     ),
-    "lake-summary": record(
-        {
-            f"{question}?": listed(record(columns))
-            for question, columns in {
-                "diagnoses": {
-                    "code": TEXT,
-                    "whose_move": nullable(TEXT),
-                    **dict.fromkeys(("times", "connections"), INDEX),
-                    "longest": nullable(NUMBER),
-                },
-                "files": {
-                    "status": TEXT,
-                    "reason": nullable(TEXT),
-                    "files": INDEX,
-                    **dict.fromkeys(("octets", "packets"), nullable(INDEX)),
-                },
-                "connections": {
-                    "protocol": nullable(TEXT),
-                    **dict.fromkeys(("connections", "frames", "messages", "missing"), INDEX),
-                },
-                "rules": {
-                    "rule": TEXT,
-                    "severity": SEVERITY,
-                    "certainty": CERTAINTY,
-                    "product": nullable(TEXT),
-                    **dict.fromkeys(("findings", "connections"), INDEX),
-                },
-                "containers": {
-                    "container": nullable(TEXT),
-                    "severity": SEVERITY,
-                    **dict.fromkeys(("findings", "rules"), INDEX),
-                },
-                "addresses": {
-                    "address": nullable(TEXT),
-                    **dict.fromkeys(("findings", "rules"), INDEX),
-                },
-                "hours": {"hour": nullable(TIME), "severity": SEVERITY, "findings": INDEX},
-                "latency": {
-                    "address": nullable(TEXT),
-                    "sender": PEER,
-                    **dict.fromkeys(("deliveries", "settled"), INDEX),
-                    **dict.fromkeys(("p50", "p95", "p99"), nullable(NUMBER)),
-                },
-                "errors": {
-                    **dict.fromkeys(("condition", "in", "peer", "product"), nullable(TEXT)),
-                    "times": INDEX,
-                },
-            }.items()
-        },
-        "`pipeline summary --format json`: for each question the rows of its answer. A question about a "
-        "table that the lake does not have is left out",
-    ),
+    "lake-summary": LAKE_SUMMARY,
+    "lake-report": LAKE_REPORT,
 }
 """Each object by its name in `schema`, without that field."""
 

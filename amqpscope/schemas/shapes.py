@@ -3,8 +3,8 @@
 from typing import Any, Final
 
 __all__ = [
-    "ANY", "FLAG", "INDEX", "NUMBER", "PEER", "TEXT", "TIME", "any_of", "listed", "mapped", "named",
-    "nullable", "per_peer", "record", "said",
+    "ANY", "CERTAINTY", "FLAG", "INDEX", "NUMBER", "PEER", "SEVERITY", "TEXT", "TIME", "any_of", "listed",
+    "mapped", "named", "nullable", "per_peer", "record", "said",
 ]  # fmt: skip
 
 Schema = dict[str, Any]
@@ -16,6 +16,8 @@ NUMBER: Final[Schema] = {"type": "number"}
 FLAG: Final[Schema] = {"type": "boolean"}
 ANY: Final[Schema] = {}
 PEER: Final[Schema] = {"enum": ["client", "server"]}
+SEVERITY: Final[Schema] = {"enum": ["error", "warning", "note"]}
+CERTAINTY: Final[Schema] = {"enum": ["certain", "possible"]}
 
 
 def any_of(*words: str) -> Schema:

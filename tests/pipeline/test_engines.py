@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.closed_schemas import validator
 from support.commands import amqpscope
 from support.lakes import CAPTURES, written
 
@@ -136,6 +137,37 @@ def test_damaged_files(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture
         result = sql(capsys, copy, "SELECT * FROM links")
         assert (result.status, result.err.count("\n"), "\x1b" in result.err) == (2, 1, False)
         assert result.err.startswith(f"amqpscope: {copy}/links: ")
+
+
+def test_report(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One model in all its forms, on standard output and in files."""
+
+    def report(*arguments: object) -> Any:
+        return amqpscope(capsys, "pipeline", "report", lake, *arguments)
+
+    shown = {form: report("--format", form) for form in ("text", "json")}
+    for form, suffix in (("text", "txt"), ("json", "json")):
+        path = tmp_path / f"report.{suffix}"
+        result = report("-o", path)
+        assert (result.status, result.out) == (0, "")
+        assert result.err == f"amqpscope: {path}: report of {lake}\n"
+        assert path.read_text("utf-8") == shown[form].out
+    assert report().out == shown["text"].out
+    answers = json.loads(shown["json"].out)
+    assert [error.message for error in validator("lake-report").iter_errors(answers)] == []
+    summary = json.loads(amqpscope(capsys, "pipeline", "summary", lake, "--format", "json").out)
+    for name, rows in summary.items():
+        if name != "schema":
+            groups = [dict(group) for group in answers["answers"][name]["groups"]]
+            assert [group.pop("where") is not None for group in groups]
+            assert groups[: len(rows)] == rows, name
+    page = tmp_path / "report.html"
+    assert report("-o", page).status == 0 and 50_000 < page.stat().st_size < 1_000_000
+    for wrong in (["-o", tmp_path / "report.pdf"], ["-o", page, "--format", "json"]):
+        result = report(*wrong)
+        assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
+    result = amqpscope(capsys, "pipeline", "report", tmp_path, "-o", tmp_path / "other.html")
+    assert result.status == 2 and not (tmp_path / "other.html").exists()
 
 
 def test_spark_if_asked_for(lent: None, lake: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,111 @@
+"""`amqpscope pipeline report`: what a lake holds, for a browser, a terminal or a program."""
+
+import json
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from amqpscope.cli.lake import AsOf, Configuration, LakeArgument, Master, ask
+from amqpscope.cli.output import TextOrJson, say
+from amqpscope.cli.spark_options import Verbose
+from amqpscope.errors import FilterError
+from amqpscope.policy.replacement import replace_text
+
+if TYPE_CHECKING:
+    from amqpscope.pipeline.engines import Engine
+    from amqpscope.pipeline.report import LakeReport
+
+__all__ = ["REPORT_EPILOG", "report"]
+
+REPORT_EPILOG = """\b
+The suffix of OUT chooses the form:
+  .html  a page that a browser opens without a network, also for printing
+  .json  one JSON object (amqpscope/lake-report/1)
+  .txt   text
+
+The report has the numbers of `pipeline summary` and more: which rules a newer
+version of a product breaks and its older one does not, findings per hour,
+settlement latencies over time, senders without credit, and the inputs that
+were not read. Every number leads to its rows by a query for `pipeline sql`,
+and findings lead to `amqpscope why`.
+
+\b
+Examples:
+  amqpscope pipeline report lake
+  amqpscope pipeline report lake -o lake.html
+  amqpscope pipeline report lake --format json | jq .answers.rules.groups
+
+\b
+Exit status: 0 fine, 2 a failure.
+"""
+
+_SUFFIXES = (".html", ".json", ".txt")
+
+
+def report(
+    lake: LakeArgument,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            show_default=False,
+            help="Write the report to this file. The suffix chooses the form: .html, .json or .txt. "
+            "Default: the report goes to standard output.",
+        ),
+    ] = None,
+    form: Annotated[
+        TextOrJson | None,
+        typer.Option(
+            "--format",
+            metavar="text|json",
+            show_default=False,
+            help="Set the format of standard output. text: for people; json: one JSON object. "
+            "[default: text]",
+        ),
+    ] = None,
+    master: Master = None,
+    as_of: AsOf = "",
+    configuration: Configuration = None,
+    verbose: Verbose = False,
+) -> int:
+    """Report rules broken by product and version, latencies, errors and more.
+
+    The report is a page, text or JSON.
+    """
+    if out is not None and form is not None:
+        raise FilterError("--format: cannot be combined with --output, whose suffix chooses the form")
+    suffix = os.path.splitext(out)[1].lower() if out is not None else ".json" if form == "json" else ".txt"
+    if suffix not in _SUFFIXES:
+        raise FilterError(f"--output {out}: the name must end in .html, .json or .txt")
+
+    def show(engine: "Engine") -> None:
+        from amqpscope.pipeline.lake import Lake
+        from amqpscope.pipeline.report import lake_report
+
+        name = Lake(lake).name  # without credentials
+        text = _written(lake_report(engine, name, as_of), suffix)
+        if out is None:
+            print(text, end="")
+        else:
+            replace_text(out, text)
+            say(f"{out}: report of {name}")
+
+    return ask(lake, as_of, show, master, configuration, verbose)
+
+
+def _written(made: "LakeReport", suffix: str) -> str:
+    """The report in a form."""
+    if suffix == ".html":
+        from amqpscope.pipeline.report_page import report_html
+
+        return report_html(made)
+    if suffix == ".json":
+        from amqpscope.pipeline.report import report_object
+
+        return json.dumps(report_object(made), indent=1) + "\n"
+    from amqpscope.pipeline.report_text import report_lines
+
+    return "\n".join(report_lines(made)) + "\n"

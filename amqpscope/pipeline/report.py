@@ -1,0 +1,231 @@
+"""A lake as a report: the answers to all questions, and which rules a newer version of a product breaks.
+
+Text, JSON and the page show this one model. Each number leads to its rows by SQL (`LakeQuestion.rows_sql`,
+and `where` of a group), and a finding leads to the command `amqpscope why`.
+"""
+
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from amqpscope.pipeline.engines import Engine
+from amqpscope.pipeline.questions import FURTHER_QUESTIONS, QUESTIONS, LakeQuestion
+from amqpscope.pipeline.table_rows import row_objects
+from amqpscope.report.printable import printable
+
+__all__ = [
+    "MAX_CHANCE",
+    "LakeAnswer",
+    "LakeReport",
+    "VersionChange",
+    "lake_report",
+    "report_object",
+    "why_command",
+]
+
+_MOST: Final = {
+    "diagnoses": 60,
+    "rules": 100,
+    "containers": 40,
+    "addresses": 40,
+    "hours": 1000,
+    "latency": 40,
+    "errors": 40,
+}
+"""Groups that the report shows of questions of which `summary` shows fewer."""
+
+_MOST_CHANGES: Final = 60
+
+MAX_CHANCE: Final = 0.05
+"""A difference between two versions that is likelier than this without any cause proves nothing."""
+
+_SEVERITIES: Final = ("error", "warning", "note")
+
+_VERSION: Final = re.compile(r"(.*\S)\s+v?(\d\S{0,60})")
+"""Product and version, as the tables have them in one text."""
+
+_PARTS: Final = re.compile(r"\d{1,18}|[A-Za-z]{1,60}")
+
+
+class LakeAnswer(NamedTuple):
+    """The groups that a question has found. wheres: for each group, what its rows have in common, in SQL.
+
+    more: there are further groups, which are not in the report.
+    """
+
+    question: LakeQuestion
+    table: pa.Table
+    wheres: list[str]
+    more: bool
+
+
+class VersionChange(NamedTuple):
+    """A rule that one version of a product breaks, and its neighbour does not.
+
+    change: `new` if the newer version breaks the rule, `gone` if the older one does. Versions are the whole
+    texts of product and version; the numbers are their connections and those with a finding. chance: the
+    probability that all connections with a finding are of one version if the version makes no difference.
+    """
+
+    change: str
+    rule: str
+    severity: str
+    certainty: str
+    peer: str
+    protocol: str
+    older: str
+    older_connections: int
+    older_broken: int
+    newer: str
+    newer_connections: int
+    newer_broken: int
+    chance: float
+
+
+class LakeReport(NamedTuple):
+    """name: of the lake, as the user calls it. as_of: the run that left the tables so, "" for the last one.
+    answers: by the names of their questions, and `changes`.
+    """
+
+    name: str
+    as_of: str
+    answers: dict[str, LakeAnswer]
+
+    def groups(self, name: str) -> list[dict[str, Any]]:
+        """The groups of an answer; none if the lake does not have the tables of the question."""
+        return row_objects(self.answers[name].table) if name in self.answers else []
+
+    @property
+    def sql_command(self) -> str:
+        """What a shell runs for a query, which follows between double quotes."""
+        run = f" --as-of {shlex.quote(printable(self.as_of))}" if self.as_of else ""
+        return f"amqpscope pipeline sql {shlex.quote(printable(self.name))}{run}"
+
+
+def lake_report(engine: Engine, name: str, as_of: str = "") -> LakeReport:
+    """Ask all that the tables of the lake can answer. name, as_of: see `LakeReport`."""
+    answers = {}
+    for question in (*QUESTIONS, *FURTHER_QUESTIONS):
+        if set(question.tables).issubset(engine.tables):
+            answers[question.name] = _answer(
+                engine, question._replace(most=_MOST.get(question.name, question.most))
+            )
+    broken = answers.pop("broken", None)
+    if broken is not None and not broken.more:  # or what a version breaks is not known for certain
+        answers["changes"] = _changes(answers["products"], broken)
+    return LakeReport(name, as_of, answers)
+
+
+def _answer(engine: Engine, question: LakeQuestion) -> LakeAnswer:
+    found = engine.query(question._replace(most=question.most + 1).sql)
+    table = found.slice(0, question.most)
+    wheres = [question.condition(group) for group in table.to_pylist()]
+    return LakeAnswer(question, table, wheres, found.num_rows > question.most)
+
+
+def report_object(report: LakeReport) -> dict[str, Any]:
+    """The report as JSON has it."""
+    return {
+        "schema": "amqpscope/lake-report/1",
+        "lake": report.name,
+        "answers": {name: _answer_object(one) for name, one in report.answers.items()},
+    }
+
+
+def _answer_object(answer: LakeAnswer) -> dict[str, Any]:
+    return {
+        "title": answer.question.title,
+        "rows_sql": answer.question.rows_sql,
+        "more": answer.more,
+        "groups": [
+            {**group, "where": where}
+            for group, where in zip(row_objects(answer.table), answer.wheres, strict=True)
+        ],
+    }
+
+
+def why_command(capture: str | None, packet: int | None) -> str:
+    """What a shell runs to explain a packet; "" if the packet is not known, or not in a local file."""
+    if capture is None or packet is None or "://" in capture:
+        return ""
+    return f"amqpscope why {shlex.quote(printable(capture))} {packet}"
+
+
+def _changes(products: LakeAnswer, broken: LakeAnswer) -> LakeAnswer:
+    """What differs between each version of a product and the next newer one that was captured.
+
+    The worst change stands first. A product in the other role, or with another protocol, is another one.
+    """
+    versions: dict[tuple[str, str, str], dict[str, int]] = defaultdict(dict)
+    for one in row_objects(products.table):
+        match = _VERSION.fullmatch(one["product"] or "")
+        if match is not None and one["protocol"] is not None:
+            versions[match[1], one["peer"], one["protocol"]][one["product"]] = one["connections"]
+    faults: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
+    for one in row_objects(broken.table):
+        faults[one["product"], one["peer"], one["protocol"]][one["rule"]] = one
+    found = []
+    for (_, peer, protocol), connections in versions.items():
+        ordered = sorted(connections, key=_age)
+        for older, newer in pairwise(ordered):
+            before, after = faults[older, peer, protocol], faults[newer, peer, protocol]
+            for change, fault in _different(before, after):
+                severity, number = _SEVERITIES[fault["worst"]], fault["connections"]
+                breaks = connections[newer if change == "new" else older]
+                found.append(
+                    VersionChange(
+                        *(change, fault["rule"], severity, fault["certainty"], peer, protocol),
+                        *(older, connections[older], number if change == "gone" else 0),
+                        *(newer, connections[newer], number if change == "new" else 0),
+                        _chance(number, breaks, connections[older] + connections[newer]),
+                    )
+                )
+    found.sort(key=_weight)
+    shown = [one._asdict() for one in found[:_MOST_CHANGES]]
+    question = broken.question._replace(
+        name="changes", title="Rules that only one of two successive versions of a product breaks"
+    )
+    wheres = [
+        question.condition({**one, "product": one["newer" if one["change"] == "new" else "older"]})
+        for one in shown
+    ]
+    return LakeAnswer(question, pa.Table.from_pylist(shown), wheres, len(found) > _MOST_CHANGES)
+
+
+def _different(
+    before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rules that only one of two versions breaks."""
+    for rule in after.keys() - before.keys():
+        yield "new", after[rule]
+    for rule in before.keys() - after.keys():
+        yield "gone", before[rule]
+
+
+def _chance(broken: int, own: int, both: int) -> float:
+    """The probability that connections drawn from those of two versions are all of one of them.
+
+    broken: how many are drawn. own: connections of that version. both: connections of both.
+    """
+    chance = 1.0
+    for drawn in range(min(broken, own)):
+        chance *= (own - drawn) / (both - drawn)
+    return round(chance, 4)
+
+
+def _weight(one: VersionChange) -> tuple[Any, ...]:
+    place = _SEVERITIES.index(one.severity)
+    return (one.chance > MAX_CHANCE, one.change == "gone", place, one.certainty, one.chance, one)
+
+
+def _age(product: str) -> tuple[Any, ...]:
+    """Versions in their order: numbers by their values, and a version with letters at its end before the one
+    without."""
+    match = _VERSION.fullmatch(product)
+    parts = _PARTS.findall(match[2] if match else "")
+    return (*((1, int(part), "") if part.isdigit() else (-1, 0, part) for part in parts), (0, 0, ""), product)

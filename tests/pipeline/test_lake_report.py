@@ -1,0 +1,271 @@
+"""The report of a lake: numbers and their rows, versions, hostile texts, and the page in a browser."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.browser import Browser
+from support.closed_schemas import validator
+from support.pictures import opened, page_data
+from support.tables import HOUR, Tables
+
+from amqpscope.pipeline.heat import heat_of
+from amqpscope.pipeline.questions import FURTHER_QUESTIONS
+from amqpscope.pipeline.report import LakeReport, lake_report, report_object
+from amqpscope.pipeline.report_page import report_html
+from amqpscope.pipeline.report_text import report_lines
+
+HOSTILE = (
+    "</script><script>window.planted=1</script>",
+    "<img src=x onerror='window.planted=2'>\u202e\x00\x1b[31m\u2028-->",
+    "'; DROP TABLE files; --",
+    '$(touch /tmp/planted) `id` \\ " !!',
+    "long " + "名" * 5000,
+)
+
+
+def reported(tables: Tables, name: str = "lake") -> LakeReport:
+    with tables.engine() as engine:
+        return lake_report(engine, name)
+
+
+def busy(texts: tuple[str, ...], number: int = 20) -> Tables:
+    """Tables with something in each, at random, and the texts wherever a peer has chosen one."""
+    chance = random.Random(4)
+    tables = Tables()
+    some: Any = (*texts, None)
+    tables.finding(rule="amqp091/C-CLOSE-REPLY", connection="c>s#0", severity="note")
+    for at in range(number):
+        place = {"connection": f"c>s#{at}", "capture": f"{chance.choice(texts)}/{at}.pcap".replace("\0", "")}
+        time = HOUR + datetime.timedelta(hours=chance.randrange(90))
+        pair = {f"{peer}_{name}": chance.choice(some) for peer in ("client", "server") for name in PAIRS}
+        error = {"peer": "server", "in": "close", "condition": chance.choice(some), "count": 2}
+        tables.connection(**place, **pair, start=time, errors=[error], protocol=chance.choice(PROTOCOLS))
+        link = chance.choice(texts)
+        tables.link(**place, name=link, source=chance.choice(some), target=chance.choice(some))
+        tables.file(**place, status=chance.choice(("ok", "partial")), reason="truncated", detail=texts[0])
+        for _ in range(chance.randrange(4)):
+            level = {"severity": chance.choice(("error", "warning", "note")), "message": chance.choice(texts)}
+            level["certainty"] = chance.choice(("certain", "possible"))
+            peer = chance.choice(("client", "server"))
+            tables.finding(**place, **level, time=time, peer=peer, link={"name": link, "sender": "client"})
+        tables.delivery(**place, time=time, address=chance.choice(some), latency_ns=chance.randrange(10**10))
+        tables.diagnosis(**place, subject=link, message=chance.choice(texts))
+    tables.finding(connection=None, capture=None, packet=None, peer=None, time=None)
+    return tables
+
+
+PAIRS = ("product", "container")
+PROTOCOLS = ("amqp10", "amqp091", None)
+
+FIGURES = {
+    "diagnoses": "times",
+    "files": "files",
+    "connections": "connections",
+    "products": "connections",
+    "activity": "connections",
+    "latency": "deliveries",
+    "latency_hours": "settled",
+    "starved": "times",
+    "unread": None,
+    "errors": None,
+    "examples": None,
+    "span": None,
+}
+"""The number of rows in an answer, where it is not called `findings`; None: each group has one or more."""
+
+
+@pytest.mark.parametrize("texts", [("Broker 1.0", "Broker 1.1", "q"), HOSTILE])
+def test_each_number_leads_to_its_rows(texts: tuple[str, ...]) -> None:
+    with busy(texts).engine() as engine:
+        report = lake_report(engine, "lake")
+        for name, answer in report.answers.items():
+            assert (answer.wheres or name == "changes") and not answer.more, name
+            figure = FIGURES.get(name, "findings")
+            groups = list(zip(report.groups(name), answer.wheres, strict=True))
+            for group, where in {id(one): one for one in (*groups[:1], *groups[-1:])}.values():
+                assert not set('"\\$`!') & set(where)
+                rows = engine.query(answer.question.rows_sql + (f" WHERE {where}" if where else ""))
+                if name == "changes":
+                    broken = {row["connection"] for row in rows.to_pylist()}
+                    assert len(broken) == group["newer_broken"] + group["older_broken"] > 0
+                elif figure is None:
+                    assert rows.num_rows > 0
+                else:
+                    assert rows.num_rows == group[figure] > 0, name
+
+
+def test_spark_gives_the_same_rows(spark: Any) -> None:
+    """Of the questions that only the report asks: the types of all, and the rows of those that are not like
+    others."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    tables = busy(HOSTILE)
+    for name in ("files", "connections", "links", "deliveries", "findings", "diagnoses"):
+        spark.createDataFrame(tables.dataset(name, None)).createOrReplaceTempView(name)
+    with tables.engine() as engine:
+        for question in FURTHER_QUESTIONS:
+            rows, same = engine.query(question.sql), spark.sql(question.sql)
+            assert rows.num_rows and rows.schema.types == to_arrow_schema(same.schema).types, question.name
+            if question.name in ("examples", "starved"):
+                assert rows.to_pylist() == same.toArrow().to_pylist(), question.name
+            query = f"{question.rows_sql} WHERE {question.condition(rows.to_pylist()[0]) or 'true'}"
+            assert spark.sql(query).schema.names == engine.query(query).schema.names
+
+
+def test_versions() -> None:
+    """The next newer version of the same product in the same role, and how likely chance is."""
+    tables = Tables()
+    number = 0
+    for product, connections, broken in (
+        ("Broker 3.9", 20, 0),
+        ("Broker 3.10", 20, 10),
+        ("Broker 3.11.0-rc1", 20, 10),
+        ("Broker 3.11.0", 40, 0),
+        ("Other 1.0", 5, 5),
+        (f"Broker {'9' * 50}", 3, 1),
+        (f"Broker {'9' * 5000}", 1, 1),
+        ("Broker", 1, 1),
+    ):
+        for at in range(connections):
+            number += 1
+            tables.connection(connection=f"c>s#{number}", server_product=product)
+            if at < broken:
+                tables.finding(connection=f"c>s#{number}", peer="server", certainty="possible")
+    shown = [
+        (one["change"], one["older"], one["older_broken"], one["newer"], one["newer_broken"], one["chance"])
+        for one in reported(tables).groups("changes")
+    ]
+    assert shown == [
+        ("new", "Broker 3.9", 0, "Broker 3.10", 10, round(comb(20, 10) / comb(40, 10), 4)),
+        ("gone", "Broker 3.11.0-rc1", 10, "Broker 3.11.0", 0, round(comb(20, 10) / comb(60, 10), 4)),
+        ("new", "Broker 3.11.0", 0, f"Broker {'9' * 50}", 1, round(3 / 43, 4)),
+    ]
+
+
+def test_the_map_tells_quiet_hours_from_missing_ones() -> None:
+    tables = Tables()
+    tables.connection(start=HOUR)
+    tables.connection(start=HOUR + datetime.timedelta(hours=2), connection="d>s#1")
+    for severity in ("error", "note"):
+        tables.finding(severity=severity)
+    tables.finding(time=HOUR + datetime.timedelta(days=40))
+    (day, later) = heat_of(reported(tables)).days
+    assert (day.date, day.findings[9:13]) == ("2026-01-31", [None, 2, None, 0])
+    assert (later.date, later.findings[10]) == ("2026-03-12", 1)
+
+
+@pytest.fixture(scope="module")
+def hostile() -> LakeReport:
+    return reported(busy(HOSTILE, 120), "la ke\x1b[31m")
+
+
+def test_json_follows_its_schema(hostile: LakeReport) -> None:
+    for report in (hostile, reported(Tables())):
+        found = json.loads(json.dumps(report_object(report)))
+        assert [error.message for error in validator("lake-report").iter_errors(found)] == []
+
+
+def test_text_is_inert_and_has_commands(hostile: LakeReport) -> None:
+    lines = list(report_lines(hostile))
+    assert all(line.isprintable() for line in lines)
+    assert "── Inputs that were not read, or not to the end" in lines
+    assert any(line.startswith("    next: amqpscope why ") for line in lines)
+    rows = [line for line in lines if line.startswith("rows: ")]
+    assert len(rows) == 15
+    assert all(line.startswith("rows: amqpscope pipeline sql 'la ke\\x1b[31m' \"SELECT ") for line in rows)
+
+
+def page_of(report: LakeReport, folder: Path) -> Path:
+    path = folder / "lake.html"
+    path.write_text(report_html(report), "utf-8")
+    return path
+
+
+@pytest.mark.chromium
+def test_hostile_texts_stay_texts_on_the_page(hostile: LakeReport, browser: Browser, tmp_path: Path) -> None:
+    page = page_of(hostile, tmp_path)
+    assert page.stat().st_size < 1_000_000
+    opened(browser, page)
+    every = "[...document.querySelectorAll('*')]"
+    browser.value("[...document.querySelectorAll('main button')].forEach((one) => one.click())")
+    assert browser.value("document.querySelectorAll('script').length") == 2
+    assert browser.value("document.querySelectorAll('img, iframe, object, embed, link, base').length") == 0
+    names = browser.value(f"{every}.flatMap((one) => one.getAttributeNames())")
+    assert not [name for name in names if name.startswith("on") or name in ("src", "style")]
+    links = browser.value("[...document.querySelectorAll('[href]')].map((one) => one.getAttribute('href'))")
+    assert all(link.startswith("#") for link in links)
+    text = browser.value("document.body.innerText")
+    assert "onerror=" in text and not set("\u202e\x00\x1b\u2028") & set(text)
+    assert browser.value("window.planted === undefined")
+    assert browser.problems == [] and browser.requests == [page.as_uri()]
+
+
+@pytest.mark.chromium
+def test_a_number_shows_the_query_and_the_findings(browser: Browser, tmp_path: Path) -> None:
+    tables = Tables()
+    tables.connection(client_product="Client 1.0")
+    tables.finding()
+    opened(browser, page_of(reported(tables), tmp_path))
+    number = "#section-rules td.number button"
+    browser.click(number)
+    shown = browser.value(
+        "[...document.querySelectorAll('#section-rules pre')].map((one) => one.textContent)"
+    )
+    assert shown[0].startswith('amqpscope pipeline sql lake "SELECT capture, packet, ')
+    assert shown[0].endswith(
+        " WHERE rule = 'amqp10/L-CREDIT' AND severity = 'error' AND certainty = 'certain' "
+        "AND product = 'Client 1.0'\""
+    )
+    assert shown[1:] == ["amqpscope rules explain amqp10/L-CREDIT", "amqpscope why a.pcap 7"]
+    assert browser.value(f"document.querySelector('{number}').getAttribute('aria-expanded')") == "true"
+    browser.click(number)
+    assert browser.value("document.querySelectorAll('#section-rules pre').length") == 0
+    browser.click("#section-rules th button")
+    assert (
+        browser.value("document.querySelector('#section-rules th').getAttribute('aria-sort')") == "descending"
+    )
+    assert browser.problems == []
+
+
+@pytest.mark.chromium
+def test_the_page_of_an_empty_lake(browser: Browser, tmp_path: Path) -> None:
+    opened(browser, page_of(reported(Tables()), tmp_path))
+    text = browser.value("document.getElementById('main').innerText")
+    assert "No rule is broken." in text and "All inputs were read to their ends." in text
+    assert browser.problems == []
+
+
+@pytest.mark.chromium
+def test_the_policy_stops_a_script_that_is_planted(browser: Browser, tmp_path: Path) -> None:
+    page = page_of(reported(Tables()), tmp_path)
+    planted = "<script>window.planted = 1</script><img src='http://127.0.0.1:9/x'>"
+    page.write_text(page.read_text("utf-8").replace("<header>", f"{planted}<header>"), "utf-8")
+    opened(browser, page)
+    assert browser.value("window.planted === undefined")
+    assert any("Content Security Policy" in problem for problem in browser.problems)
+
+
+@pytest.mark.chromium
+def test_the_page_fits_and_has_the_data_of_the_report(browser: Browser, tmp_path: Path) -> None:
+    report = reported(busy(("Broker 1.0", "q" * 150)))
+    page = page_of(report, tmp_path)
+    try:
+        for width in (500, 1400):
+            size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            browser.call("Emulation.setDeviceMetricsOverride", **size)
+            opened(browser, page)
+            assert browser.value("document.documentElement.scrollWidth") <= width
+    finally:
+        browser.call("Emulation.clearDeviceMetricsOverride")
+    shown = page_data(page)["answers"]
+    for name, answer in report_object(report)["answers"].items():
+        for one in shown[name]["groups"]:
+            one.pop("why", None)
+        assert shown[name] == answer
