@@ -245,7 +245,7 @@
         return shown;
       };
       return make("td", { class: `heat-${worst} level-${level(count)}`, title: says },
-        opener(number(count), `${day.date} ${two(hour)}:00: ${says}`, open, (element) => place.replaceChildren(element)));
+        opener(number(count), `${number(count)} on ${day.date} at ${two(hour)}:00: ${says}`, open, (element) => place.replaceChildren(element)));
     }
 
     const head = make("tr", {}, make("th", { scope: "col" }, make("span", { class: "hidden" }, "Day")),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from support.accessibility import faults, in_colours
 from support.browser import Browser
 from support.commands import amqpscope
 from support.npm import AXE, library
@@ -17,24 +17,6 @@ VIEWS = ("ladder", "states", "flow", "map")
 
 # Of text below a drawing axe-core cannot tell the background: without arrows and wires it can.
 BARE = "document.querySelectorAll('.arrows, .wires').forEach((one) => one.remove())"
-
-
-def faults(browser: Browser, within: str = "html", *rules: str) -> list[str]:
-    """What axe-core finds serious or critical in an element of the page. rules: only by these, if any."""
-    options: dict[str, object] = {"resultTypes": ["violations"], "preload": False, "iframes": False}
-    if rules:
-        options["runOnly"] = list(rules)
-    found = browser.value(
-        f"axe.run({within!r}, {json.dumps(options)}).then((result) => result.violations.map("
-        "(one) => [one.impact, `${one.id}: ${one.nodes[0].html}: ${one.nodes[0].failureSummary}`]))"
-    )
-    return [text for impact, text in found if impact in ("serious", "critical")]
-
-
-def in_colours(browser: Browser, scheme: str) -> None:
-    """Prefer `light` or `dark`."""
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.call("Emulation.setEmulatedMedia", features=features)
 
 
 @pytest.mark.chromium

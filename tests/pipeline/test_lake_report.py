@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.accessibility import faults, in_colours
 from support.browser import Browser
 from support.closed_schemas import validator
+from support.npm import AXE, library
 from support.pictures import opened, page_data
 from support.tables import HOUR, Tables
 
@@ -112,7 +114,7 @@ def test_spark_gives_the_same_rows(spark: Any) -> None:
     with tables.engine() as engine:
         for question in FURTHER_QUESTIONS:
             rows, same = engine.query(question.sql), spark.sql(question.sql)
-            assert rows.num_rows and rows.schema.types == to_arrow_schema(same.schema).types, question.name
+            assert rows.num_rows and rows.schema.types == to_arrow_schema(same.schema, timezone="UTC").types
             if question.name in ("examples", "starved"):
                 assert rows.to_pylist() == same.toArrow().to_pylist(), question.name
             query = f"{question.rows_sql} WHERE {question.condition(rows.to_pylist()[0]) or 'true'}"
@@ -232,6 +234,21 @@ def test_a_number_shows_the_query_and_the_findings(browser: Browser, tmp_path: P
         browser.value("document.querySelector('#section-rules th').getAttribute('aria-sort')") == "descending"
     )
     assert browser.problems == []
+
+
+@pytest.mark.chromium
+def test_the_page_has_no_serious_fault(browser: Browser, tmp_path: Path) -> None:
+    axe = library(AXE)
+    opened(browser, page_of(reported(busy(("Broker 1.0", "Broker 1.1", "q"))), tmp_path))
+    browser.value(f"{axe}; 0")
+    for selector in (".tile button", "#section-rules td.number button", ".heat button"):
+        browser.click(selector)
+    in_colours(browser, "light")
+    found = faults(browser)
+    in_colours(browser, "dark")
+    found += faults(browser, "html", "color-contrast")
+    in_colours(browser, "")
+    assert found == []
 
 
 @pytest.mark.chromium
