@@ -7,6 +7,7 @@ import typer
 
 from amqpscope.capture.proxy.address import is_loopback, parse_address, show_address
 from amqpscope.capture.proxy.encryption import client_context, server_context
+from amqpscope.capture.proxy.faults import parse_fault
 from amqpscope.capture.proxy.source import MAX_CONNECTIONS, ProxySource
 from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption
 from amqpscope.cli.judging import (
@@ -114,6 +115,18 @@ def proxy(
             help="Forward at most N connections at a time, and refuse others.",
         ),
     ] = MAX_CONNECTIONS,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fault",
+            metavar="FAULT",
+            rich_help_panel=_FORWARDED,
+            show_default=False,
+            help="Do this to each connection, to test a client: 'delay FRAME TIME', 'drop-connection "
+            "after N FRAMES', 'split OCTETS' or 'throttle SIZE/s'. A recording says so. The option may be "
+            "repeated.",
+        ),
+    ] = None,
     to_tls: Annotated[
         bool,
         typer.Option(
@@ -274,5 +287,6 @@ def proxy(
         to_tls=client_context(to_ca, to_cert, to_key, to_insecure) if to_tls else None,
         listen_tls=None if listen_tls is None else server_context(listen_tls, listen_key),
         connections=connections,
+        faults=[parse_fault(one) for one in fault or []],
     )
     return watch_live(choices, opened)

@@ -71,6 +71,8 @@ class LiveRecording:
         recorder = self.recorder
         self._recorded.describe()
         self._embed()
+        for packet, text in batch.remarks:
+            recorder.comment(packet, text)
         for finding in batch.found:
             recorder.comment(
                 finding.packet, f"{kind(finding)} {finding.rule} by the {finding.peer}: {message_of(finding)}"

@@ -50,8 +50,9 @@ class Batch:
     before to which the other peer has reacted; so their reaction, and sometimes their weight, is new.
     complete: findings about which nothing more is awaited, each once. overdue: peers that have begun to be
     silent for too long. diagnosed: diagnoses, each once, when what they are about is over: a wait, a
-    connection or the run. notes: about the capture. events: what happened to the interfaces. ended:
-    connections that are over. packets: how many came. dropped: how many were lost meanwhile.
+    connection or the run. notes: about the capture. events: what happened to the interfaces. remarks: what
+    the source says of packets, by their numbers. ended: connections that are over. packets: how many came.
+    dropped: how many were lost meanwhile.
     """
 
     def __init__(self) -> None:
@@ -64,6 +65,7 @@ class Batch:
         self.lasting: list[Diagnosis] = []
         self.notes: list[Note] = []
         self.events: list[str] = []
+        self.remarks: list[tuple[int, str]] = []
         self.ended: list[ConnectionAnalysis] = []
         self.packets = 0
         self.dropped = 0
@@ -148,6 +150,7 @@ class LiveWatch:
             self._end()
         self._gather(batch)
         batch.events = self.source.take_events()
+        batch.remarks = self.source.take_remarks()
         return batch
 
     def finish(self) -> Batch:

@@ -128,6 +128,10 @@ class LiveSource(ABC):
         events, self._events = self._events, []
         return events
 
+    def take_remarks(self) -> list[tuple[int, str]]:
+        """What is to be said of packets since the last call: the number of each, and the remark."""
+        return []
+
     def close(self) -> None:
         """Stop capturing. A second call does nothing."""
         if self._wake_reader >= 0:

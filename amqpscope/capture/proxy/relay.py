@@ -2,8 +2,12 @@
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
+from amqpscope.capture.proxy.faults import Fault
+from amqpscope.capture.proxy.gate import Gate
 from amqpscope.capture.proxy.packets import (
     ACK,
     CLIENT,
@@ -56,6 +60,10 @@ class Exchange(ABC):
         """A packet of this time (ns since 1970), 0: of now."""
 
     @abstractmethod
+    def remark(self, text: str) -> None:
+        """Something that the recording says of the newest packet."""
+
+    @abstractmethod
     def report(self, text: str) -> None:
         """Something that users have to know."""
 
@@ -68,7 +76,13 @@ class Relay:
     """Forwards between `sides`: the client and the server. name: of the client, in reports."""
 
     def __init__(
-        self, exchange: Exchange, connection: SyntheticConnection, client: Side, server: Side, name: str
+        self,
+        exchange: Exchange,
+        connection: SyntheticConnection,
+        client: Side,
+        server: Side,
+        name: str,
+        faults: Sequence[Fault] = (),
     ) -> None:
         self.sides = (client, server)
         self.name = name
@@ -85,7 +99,23 @@ class Relay:
         self._reset_by = -1  # the side that has reset the connection
         self._lingering: asyncio.TimerHandle | None = None
         self._patience = _LINGER
+        self._stopped = False  # nothing is read any more
         self._over = False
+        self._faults = faults
+        seen: Counter[str] = Counter()
+        # For each direction by its sender, if there are faults.
+        self._gates = [self._gate(side, seen) for side in (CLIENT, SERVER)] if faults else []
+
+    def _gate(self, side: int, seen: Counter[str]) -> Gate:
+        """Where faults happen to what a side sends."""
+        return Gate(
+            self._loop,
+            self._faults,
+            seen,
+            lambda octets: self._deliver(side, octets),
+            self._exchange.remark,
+            lambda: self._was_reset(side),
+        )
 
     def start(self) -> None:
         """Begin to forward."""
@@ -96,10 +126,15 @@ class Relay:
     @property
     def waiting(self) -> int:
         """Octets that were read and not handed on."""
-        return sum(side.waiting for side in self.sides)
+        return sum(self._held(side) for side in (CLIENT, SERVER))
+
+    def _held(self, side: int) -> int:
+        """Octets that were read for a side and not handed on."""
+        return self.sides[side].waiting + (self._gates[1 - side].waiting if self._gates else 0)
 
     def stop_reading(self) -> None:
         """Read no more. What was read is still handed on."""
+        self._stopped = True
         for side in (CLIENT, SERVER):
             self._ignore(side)
 
@@ -115,6 +150,8 @@ class Relay:
             if timer is not None:
                 timer.cancel()
             self.sides[side].close(reset)
+        for gate in self._gates:
+            gate.close()
         for timer in (self._looking, self._lingering):
             if timer is not None:
                 timer.cancel()
@@ -132,7 +169,7 @@ class Relay:
     # Octets.
 
     def _listen(self, side: int) -> None:
-        if not self._read[side] and not self._ended[side] and not self._over:
+        if not (self._read[side] or self._ended[side] or self._stopped or self._over):
             self._read[side] = True
             self._loop.add_reader(self.sides[side].raw.fileno(), self._readable, side)
 
@@ -174,16 +211,28 @@ class Relay:
             if self._connection.sent(side) - self._acknowledged[other] >= _UNANSWERED:
                 self._show_acknowledgement(other)
             self._emit(side, PSH | ACK, octets[at : at + MOST_OCTETS])
+        if self._gates:
+            self._gates[side].take(octets)
+        else:
+            self._deliver(side, octets)
+        if self._over:
+            return
+        if self._held(other) > _ENOUGH:
+            self._pause(side)
+        if self._looking is None:
+            self._looking = self._loop.call_later(_SOON, self._look)
+
+    def _deliver(self, side: int, octets: bytes) -> None:
+        """Octets of a side are handed on."""
+        other = 1 - side
         try:
             self.sides[other].write(octets)
         except OSError:
             self._went_deaf(other)
             return
         self._flushed(other)
-        if self.sides[other].waiting > _ENOUGH:
-            self._pause(side)
-        if self._looking is None:
-            self._looking = self._loop.call_later(_SOON, self._look)
+        if self._gates:
+            self._handed_on(other)
 
     def _flushed(self, side: int) -> None:
         """Octets may wait for a side: its socket is waited for, if so."""
@@ -210,12 +259,19 @@ class Relay:
             self._leave(side)
             self._went_deaf(side)
             return
-        waiting = self.sides[side].waiting
-        if not waiting:
+        if not self.sides[side].waiting:
             self._leave(side)
-        if waiting <= _FEW and self._reset_by < 0:
+        self._handed_on(side)
+
+    def _handed_on(self, side: int) -> None:
+        """Less waits for a side."""
+        held = self._held(side)
+        if held <= _FEW and self._reset_by < 0:
             self._resume(1 - side)
-        self._conclude()
+        if not held and self._ended[1 - side] and self._reset_by < 0:
+            self._hand_on_end(side)
+        else:
+            self._conclude()
 
     def _pause(self, side: int) -> None:
         """Do not read a side for now: the other one does not take what it has sent."""
@@ -242,12 +298,17 @@ class Relay:
             self._was_reset(side)
             return
         self._emit(side, FIN | ACK)
+        if not self._gates or not self._gates[side].waiting:
+            self._hand_on_end(other)
+
+    def _hand_on_end(self, side: int) -> None:
+        """All octets for a side were written: so is the end of the stream."""
         try:
-            self.sides[other].end()
+            self.sides[side].end()
         except OSError:
-            self._went_deaf(other)
+            self._went_deaf(side)
             return
-        self._flushed(other)
+        self._flushed(side)
         self._conclude()
 
     def _conclude(self) -> None:
@@ -286,7 +347,8 @@ class Relay:
         if self._over:
             return
         other = self.sides[1 - self._reset_by]
-        if other.deaf or self._patience <= 0 or not other.waiting + other.unacknowledged():
+        left = self._held(1 - self._reset_by) + other.unacknowledged()
+        if other.deaf or self._patience <= 0 or not left:
             self.close(True)
         elif self._lingering is None:
             self._lingering = self._loop.call_later(_SOON, self._linger)
@@ -308,6 +370,8 @@ class Relay:
         self._emit(CLIENT, SYN)
         self._emit(SERVER, SYN | ACK)
         self._emit(CLIENT, ACK)
+        for fault in self._faults:
+            self._exchange.remark(f"the proxy was asked for a fault: {fault.text}")
 
     def _emit(self, side: int, flags: int, octets: bytes = b"", time: int = 0) -> None:
         acknowledged = self._acknowledged[side]

@@ -12,6 +12,7 @@ import os
 import socket
 import ssl
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 from amqpscope.capture.link_layer import LINK_ETHERNET
@@ -19,6 +20,7 @@ from amqpscope.capture.live.source import LiveInterface, LiveSource
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.proxy.address import show_address
 from amqpscope.capture.proxy.encryption import Encryption
+from amqpscope.capture.proxy.faults import Fault
 from amqpscope.capture.proxy.packets import ACK, CLIENT, RST, SERVER, SYN, SyntheticConnection
 from amqpscope.capture.proxy.relay import Exchange, Relay
 from amqpscope.capture.proxy.side import Side
@@ -47,8 +49,8 @@ _REPORTED: Final = 1.0
 class ProxySource(LiveSource, Exchange):
     """Listens at `listen` and forwards to `target`, both host and port.
 
-    to_tls, listen_tls: TLS with the target and with clients, None without. connections: at a time. Raises
-    CaptureError if it cannot listen there.
+    to_tls, listen_tls: TLS with the target and with clients, None without. connections: at a time. faults:
+    what is done to each connection. Raises CaptureError if it cannot listen there.
     """
 
     buffered = False
@@ -61,6 +63,7 @@ class ProxySource(LiveSource, Exchange):
         to_tls: ssl.SSLContext | None = None,
         listen_tls: ssl.SSLContext | None = None,
         connections: int = MAX_CONNECTIONS,
+        faults: Sequence[Fault] = (),
     ) -> None:
         self._listener = _listener(listen)
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
@@ -70,6 +73,9 @@ class ProxySource(LiveSource, Exchange):
         self._to_tls = to_tls
         self._listen_tls = listen_tls
         self._most = connections
+        self._faults = tuple(faults)
+        self._remarks: list[tuple[int, str]] = []
+        self._closed = False
         self._packets: list[tuple[int, bytes]] = []
         self._octets = 0  # of the packets that wait
         self._taken = 0  # of those that were taken last
@@ -123,6 +129,7 @@ class ProxySource(LiveSource, Exchange):
         """End. What was read is still handed on, if the peers take it soon."""
         if self.loop.is_closed():
             return
+        self._closed = True
         self.loop.remove_reader(self._listener.fileno())
         self._listener.close()
         for task in self._openings:
@@ -157,6 +164,13 @@ class ProxySource(LiveSource, Exchange):
         self._octets += len(packet)
         self.loop.stop()
 
+    def remark(self, text: str) -> None:
+        self._remarks.append((self._number + len(self._packets), text))
+
+    def take_remarks(self) -> list[tuple[int, str]]:
+        remarks, self._remarks = self._remarks, []
+        return remarks
+
     def report(self, text: str) -> None:
         self._events.append(text)
         self.loop.stop()
@@ -176,7 +190,7 @@ class ProxySource(LiveSource, Exchange):
                 # Too many open files: those that wait are accepted when one of them is closed.
                 self._fail(f"cannot accept a connection: {error.strerror or error}")
                 self.loop.remove_reader(self._listener.fileno())
-                self.loop.call_later(1, self.loop.add_reader, self._listener.fileno(), self._accept)
+                self.loop.call_later(1, self._accept_again)
                 return
             raw.setblocking(False)
             name = show_address(*address[:2])
@@ -187,6 +201,10 @@ class ProxySource(LiveSource, Exchange):
             task = self.loop.create_task(self._open(Side(raw), address[:2], name))
             self._openings.add(task)
             task.add_done_callback(self._openings.discard)
+
+    def _accept_again(self) -> None:
+        if not self._closed:
+            self.loop.add_reader(self._listener.fileno(), self._accept)
 
     async def _open(self, client: Side, address: tuple[str, int], name: str) -> None:
         """Open the connection to the target, and forward."""
@@ -204,7 +222,7 @@ class ProxySource(LiveSource, Exchange):
                 client.close(True)
                 return
             server = Side(raw)
-            relay = Relay(self, connection, client, server, name)
+            relay = Relay(self, connection, client, server, name, self._faults)
             self._relays[relay] = None
             relay.open()
             if await self._secure(relay):
