@@ -1,9 +1,10 @@
 // The view of the flow: what a connection has in hand over time, as step charts on one time axis.
 
-/** Draws the charts of a connection. tools: `make`, `svg` and `goTo` of the page. */
-function flowView(tools, connection) {
+/** Draws the charts of a connection. tools: `make`, `svg` and `goTo` of the page. room: pixels in a row. */
+function flowView(tools, connection, room) {
   const { make, svg } = tools;
-  const [WIDTH, HEIGHT, LEFT, TOP] = [900, 120, 84, 10];
+  // As wide as they are shown: so their text is never small.
+  const [WIDTH, HEIGHT, LEFT, TOP] = [Math.min(Math.max(room, 280), 1100), 140, 84, 10];
   const flow = connection.flow;
   const times = [...flow.charts.flatMap((chart) => chart.points.map((point) => point[0])), connection.last];
   const last = Math.max(...times.slice(0, 20000), 1);

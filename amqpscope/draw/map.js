@@ -1,6 +1,6 @@
 // The map: clients, their connections with sessions and links, and the places on the servers that these use.
 
-/** Draws the map of all connections. tools: `make`, `svg`, `goTo` and `counted` of the page; open(number)
+/** Draws the map of all connections. tools: `make`, `svg`, `goTo`, `counted` and `findings` of the page; open(number)
  *  shows a connection. Gives the elements, and what draws the wires when the elements are in the document. */
 function mapView(tools, connections, chosen) {
   const { make, svg, counted } = tools;
@@ -68,7 +68,7 @@ function mapView(tools, connections, chosen) {
   function connectionItem(one, number) {
     const [client, broker] = [clientOf(one), brokerOf(one)];
     const here = one.rows.flatMap((row) => row.found || []);
-    const whole = { found: here.length + one.more, certain: here.some((each) => each.certain) };
+    const whole = { found: tools.findings(one), certain: here.some((each) => each.certain) };
     const troubles = one.diagnoses.filter((each) => each.trouble).length;
     const units = one.map.units || [];
     const item = make("li", { class: `card ${number === chosen ? "chosen" : ""}` },

@@ -28,8 +28,9 @@
       on: { click: () => setConnection(number) } }, `Show ${data.connections[number].heading}`)));
   }
 
-  /** How many findings a connection has. */
-  const findings = (one) => one.rows.reduce((sum, row) => sum + (row.found || []).length, 0) + one.more;
+  /** How many findings a connection has, with those in folds and those that are not in the page. */
+  const findings = (one) =>
+    one.rows.reduce((sum, row) => sum + (row.found || []).length + (row.findings || 0), 0) + one.more;
 
   /** A connection in the list: what may be cut off stands last. */
   function entry(one) {
@@ -94,8 +95,7 @@
 
   /** Text between the lifelines: a fold, a silence or a remark. */
   function between(row) {
-    const since = row.seconds > 0 ? `From ${seconds(row.time)} s on, for ${row.seconds.toFixed(3)} s: ` : "";
-    return make("div", { class: "lane" }, make("div", { class: "between" }, `${since}${numbered(row.text)}`));
+    return make("div", { class: "lane" }, make("div", { class: "between" }, numbered(row.text)));
   }
 
   function lane(row) {
@@ -135,10 +135,13 @@
 
   /** What the colours mean, if the ladder has any of them. */
   function legend(rows) {
-    if (!rows.some((row) => row.found || row.kind === "remark")) return "";
-    return make("p", { class: "legend" }, make("span", { class: "error" }, "Red: a certain finding"),
-      make("span", { class: "possible" }, "Amber: only a possible finding"),
-      make("span", { class: "possible boxed" }, "Boxed: a diagnosis"));
+    const found = rows.flatMap((row) => row.found || []);
+    const entries = [
+      [found.some((one) => one.certain), "error", "Red: a certain finding"],
+      [found.some((one) => !one.certain), "possible", "Amber: only a possible finding"],
+      [rows.some((row) => row.kind === "remark"), "possible boxed", "Boxed: a diagnosis"],
+    ].filter(([any]) => any).map(([, kind, text]) => make("span", { class: kind }, text));
+    return entries.length ? make("p", { class: "legend" }, ...entries) : "";
   }
 
   function ladder() {
@@ -296,7 +299,7 @@
       all.append(make("li", { class: each.certain ? "error" : "possible" },
         make("button", button, `packet ${row.packet}: ${wording(each)}`)));
     }
-    const left = one.more + Math.max(found.length - 200, 0);
+    const left = findings(one) - Math.min(found.length, 200);
     if (left) all.append(make("li", { class: "dim" }, `and ${counted(left, "more finding")} in \`amqpscope check\``));
     if (all.children.length) parts.push(make("h3", {}, "Findings and diagnoses"), all);
     else parts.push(make("p", {}, "Nothing was found on this connection."));
@@ -360,8 +363,11 @@
     by("picture").replaceChildren(...statesView({ make, svg, goTo }, now(), data.diagrams));
   }
 
+  let charted = 0; // the width that the charts are drawn for
+
   function flow() {
-    by("picture").replaceChildren(...flowView({ make, svg, goTo }, now()));
+    charted = by("picture").clientWidth;
+    by("picture").replaceChildren(...flowView({ make, svg, goTo }, now(), charted));
   }
 
   let wires = () => {}; // draws the lines of the map again, after the layout has changed
@@ -371,7 +377,7 @@
       setConnection(number);
       show("ladder");
     };
-    const [elements, connect] = mapView({ make, svg, goTo, counted, open }, data.connections, state.connection);
+    const [elements, connect] = mapView({ make, svg, goTo, counted, findings, open }, data.connections, state.connection);
     by("picture").replaceChildren(...elements);
     wires = connect;
     wires();
@@ -459,6 +465,7 @@
     });
     const again = () => {
       if (state.view === "ladder" && by("rows")) arrows(by("rows"));
+      if (state.view === "flow" && by("picture").clientWidth !== charted) flow();
       if (state.view === "map") wires();
     };
     window.addEventListener("resize", again);

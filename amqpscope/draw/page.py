@@ -101,7 +101,7 @@ def _capture(picture: Picture, connections: list[dict[str, Any]]) -> dict[str, A
 
 def _connection(one: SurveyedConnection, ladder: Ladder, picture: Picture) -> dict[str, Any]:
     paths, flow, drawn = picture.paths.get(one.key), picture.flows.get(one.key), picture.maps.get(one.key)
-    start = min((row.time for row in ladder.rows if isinstance(row, (Arrow, Fold))), default=0)
+    start = ladder.start
     return {
         "stream": int(one.connection.stream),
         "id": one.connection.id,
@@ -110,7 +110,7 @@ def _connection(one: SurveyedConnection, ladder: Ladder, picture: Picture) -> di
         "server": peer_text(one.connection, SERVER),
         "ended": printable(one.row.ended),
         "more": one.more_findings,
-        "rows": [_row(row, start, picture.times) for row in ladder.rows],
+        "rows": [_row(row, start) for row in ladder.rows],
         "paths": [] if paths is None else paths.json(),
         "morePaths": 0 if paths is None else paths.more,
         "flow": {"charts": [], "more": False, "latencies": []} if flow is None else flow.json(start),
@@ -136,14 +136,14 @@ def _diagnosis(one: Diagnosis, times: dict[int, int], start: int) -> dict[str, A
     return found
 
 
-def _row(row: Row, start: int, times: dict[int, int]) -> dict[str, Any]:
-    """A row. Times are nanoseconds since the first row of the ladder. times: see `Picture`."""
+def _row(row: Row, start: int) -> dict[str, Any]:
+    """A row. Times are nanoseconds since the first row of the ladder."""
     if not isinstance(row, Arrow):
         found: dict[str, Any] = {"kind": type(row).__name__.lower(), "packet": row.packet, "text": row.text}
         if isinstance(row, Fold):
             found |= {"time": row.time - start, "last": row.last_packet, "findings": row.findings}
-        if isinstance(row, Remark) and row.packet in times:
-            found |= {"time": times[row.packet] - start, "seconds": row.seconds}
+        if isinstance(row, Remark) and row.time >= 0:
+            found["time"] = row.time - start
         return found
     found = {
         "kind": "arrow",

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from html import escape
 from typing import Final
 
-from amqpscope.draw.words import finding_text, heading_text, offset_text, peer_text
+from amqpscope.draw.words import finding_text, heading_text, peer_text
 from amqpscope.model.records import CLIENT, SERVER
-from amqpscope.report.ladder_model import Arrow, Fold, Ladder, Remark, Row, Silence
+from amqpscope.report.ladder_model import Arrow, Fold, Ladder, Remark, Row, Silence, offset_text
 from amqpscope.report.printable import cells, cut, wrap
 
 __all__ = ["STYLE", "TOP", "WIDTH", "SvgLadder", "ladder_svg", "opening", "row_height", "safe"]
@@ -85,7 +85,7 @@ def opening(title: str, width: int, height: int, style: str) -> Iterator[str]:
 def _places(ladder: Ladder, to_scale: bool) -> tuple[list[int], int]:
     """Where each row begins, and the end of the lifelines."""
     times = [row.time for row in ladder.rows if isinstance(row, (Arrow, Fold))]
-    start, last = min(times, default=0), max(times, default=0)
+    start, last = ladder.start, max(times, default=0)
     scale = _SCALED * len(times) * _ROW / (last - start) if to_scale and last > start else 0.0
     places = []
     at = TOP
@@ -105,7 +105,6 @@ class SvgLadder:
         self._title = title
         self._places = places
         self._bottom = bottom
-        self._start = min((row.time for row in ladder.rows if isinstance(row, (Arrow, Fold))), default=0)
 
     def lines(self) -> Iterator[str]:
         """The elements of the ladder, a line each."""
@@ -127,7 +126,7 @@ class SvgLadder:
             yield f'<line class="life" x1="{x}" y1="80" x2="{x}" y2="{self._bottom}"/>'
 
     def _arrow(self, arrow: Arrow, at: int) -> Iterator[str]:
-        time = offset_text(arrow.time - self._start)
+        time = offset_text(arrow.time - self._ladder.start)
         line = at + _LINE + 4
         yield f'<text class="dim" x="96" y="{at + _LINE}" text-anchor="end">{time}</text>'
         channel = f"/{arrow.channel}" if self._ladder.channels and arrow.channel >= 0 else ""

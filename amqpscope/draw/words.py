@@ -9,7 +9,7 @@ from amqpscope.report.printable import cut, printable
 from amqpscope.report.verdict import kind
 from amqpscope.report.who import who
 
-__all__ = ["finding_text", "heading_text", "offset_text", "peer_text", "wire_name"]
+__all__ = ["finding_text", "heading_text", "peer_text", "wire_name"]
 
 
 def heading_text(connection: Connection) -> str:
@@ -29,13 +29,6 @@ def peer_text(connection: Connection, peer: str) -> tuple[str, str]:
 def finding_text(finding: Finding, by: str) -> str:
     """`× possible error amqp10/L-CREDIT: a delivery is sent with link-credit 0`. by: see `Arrow.at_fault`."""
     return f"× {kind(finding)} {printable(finding.rule)}{by}: {printable(message_of(finding))}"
-
-
-def offset_text(nanoseconds: int) -> str:
-    """`+0.001250 s`: a time since the first frame that is drawn."""
-    sign = "-" if nanoseconds < 0 else "+"
-    whole, rest = divmod(abs(nanoseconds) // 1000, 1_000_000)
-    return f"{sign}{whole}.{rest:06d}"
 
 
 def wire_name(text: str | None) -> str:

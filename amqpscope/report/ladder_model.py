@@ -33,7 +33,7 @@ from amqpscope.rules.peer_error import FIN, RST
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wording import count
 
-__all__ = ["Arrow", "Fold", "Ladder", "LadderBuilder", "Remark", "Row", "Silence", "ladders"]
+__all__ = ["Arrow", "Fold", "Ladder", "LadderBuilder", "Remark", "Row", "Silence", "ladders", "offset_text"]
 
 _SILENCE = 500_000_000
 """Nanoseconds without a frame that are reported: half a second."""
@@ -143,24 +143,35 @@ class Silence:
 
 class Remark:
     """A sentence. packet: where it belongs, 0 for the whole connection. seconds: for how long it holds, -1 if
-    time does not matter.
+    time does not matter. time (ns since 1970): of the packet, -1 if no frame of the ladder begins there.
     """
 
     def __init__(self, text: str, packet: int, seconds: float = -1) -> None:
         self.text = text
         self.packet = packet
         self.seconds = seconds
+        self.time = -1
+
+    def date(self, start: int) -> None:
+        """Begin the sentence with when it holds. start: the time (ns) of the first row of the ladder."""
+        if self.time >= 0 and self.seconds > 0:
+            self.text = f"From {offset_text(self.time - start)} s on, for {self.seconds:.3f} s: {self.text}"
 
 
 Row = Arrow | Fold | Silence | Remark
 
 
 class Ladder:
-    """One connection. rows: in the order of the packets. folded: frames that are in no row but a fold."""
+    """One connection. rows: in the order of the packets. folded: frames that are in no row but a fold.
+
+    start: the time (ns since 1970) of the first row.
+    """
 
     def __init__(self, connection: Connection, rows: list[Row]) -> None:
         self.connection = connection
         self.rows = rows
+        times = [row.time for row in rows if isinstance(row, (Arrow, Fold))]
+        self.start = min(times, default=0)
         self.folded = sum(row.counts.total() for row in rows if isinstance(row, Fold))
 
     @property
@@ -172,6 +183,13 @@ class Ladder:
     def channels(self) -> bool:
         """Whether more than one channel is used."""
         return len({arrow.channel for arrow in self.arrows if arrow.channel >= 0}) > 1
+
+
+def offset_text(nanoseconds: int) -> str:
+    """`+0.001250`: seconds since the first frame that is drawn."""
+    sign = "-" if nanoseconds < 0 else "+"
+    whole, rest = divmod(abs(nanoseconds) // 1000, 1_000_000)
+    return f"{sign}{whole}.{rest:06d}"
 
 
 def _place(finding: Finding) -> _Place:
@@ -206,6 +224,9 @@ class LadderBuilder:
         self._met: set[_Place] = set()
         self._ended: dict[_Place, Arrow] = {}
         self._remarks = list(remarks)
+        self._undated: dict[int, list[Remark]] = {}
+        for remark in self._remarks:
+            self._undated.setdefault(remark.packet, []).append(remark)
         self._folds = folds
         self._wanted = wanted
         self._most = most
@@ -223,6 +244,8 @@ class LadderBuilder:
         """The next frame. names: has been asked for the link of every record so far. must: see `Arrow`."""
         arrow = self._arrow(record, link, names)
         arrow.must = must
+        for remark in self._undated.pop(arrow.packet, ()):
+            remark.time = arrow.time
         if not self._folds:
             self._rows.append(arrow)
             return
@@ -324,7 +347,10 @@ class LadderBuilder:
         rows = sorted([*self._rows, *ends, *remarks], key=lambda row: row.packet)
         arrows = _with_silences(rows)
         _land([row for row in arrows if isinstance(row, Arrow)], arrows)
-        return Ladder(self._connection, arrows)
+        ladder = Ladder(self._connection, arrows)
+        for remark in remarks:
+            remark.date(ladder.start)
+        return ladder
 
 
 def _end_of(finding: Finding) -> tuple[str, Line]:

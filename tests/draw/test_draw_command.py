@@ -193,6 +193,17 @@ def test_a_diagnosis_stands_in_its_place(tmp_path: Path, capsys: pytest.CaptureF
     assert any("[diag/heartbeat-late]" in text for text in texts(out))
 
 
+@pytest.mark.parametrize("suffix", ["txt", "md", "svg"])
+def test_a_diagnosis_begins_with_when_it_holds(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / f"late.{suffix}"
+    path = CAPTURES / "situations" / "heartbeat-late.pcap"
+    assert amqpscope(capsys, "draw", path, "-o", out).status == 0
+    shown = out.read_text("utf-8").replace("#43;", "+").replace("#58;", ":")
+    assert "From +0.013633 s on, for 23.001 s: the client has to act: " in shown
+
+
 def test_what_cannot_be_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "draw", EARLY, "-o", tmp_path / "ladder.png")
     assert result.status == 2 and "the name must end in" in result.err

@@ -246,6 +246,27 @@ def test_the_list_names_the_count_of_findings_first(
 
 
 @pytest.mark.chromium
+def test_findings_in_folds_are_counted(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    d = Dialogue()
+    d.linked(credit=1)
+    for _ in range(31):
+        d.client.transfer()
+    path = tmp_path / "overrun.pcap"
+    path.write_bytes(d.pcap())
+    opened(browser, drawn(path, tmp_path, capsys))
+    assert browser.value("document.getElementById('overview').textContent").count("(29 more like this)") == 1
+    entry = browser.value("document.querySelector('#connection option').textContent")
+    assert entry.startswith("0: 30 findings, ")
+    assert "and 11 more findings in" in browser.value("document.getElementById('details').textContent")
+    browser.click("#tab-map")
+    assert "× 30 findings" in browser.value(
+        "document.querySelector('.map .column:nth-child(2) .card').textContent"
+    )
+
+
+@pytest.mark.chromium
 def test_a_row_has_a_second_line_for_its_last_values(
     browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -289,7 +310,7 @@ def test_a_diagnosis_in_the_ladder_names_its_begin_and_its_length(
     row = "document.querySelector('.ladder .remark').textContent"
     assert "From +0.013633 s on, for 23.001 s: the client has to act" in browser.value(row)
     legend = browser.value("document.querySelector('.legend').textContent")
-    assert "Red: a certain finding" in legend and "Boxed: a diagnosis" in legend
+    assert legend == "Red: a certain findingBoxed: a diagnosis"
     assert browser.problems == []
 
 
@@ -320,3 +341,26 @@ def test_the_labels_of_charts_stay_within_the_charts(
     labels = "[...document.querySelectorAll('.chart text')]"
     assert browser.value(f"Math.max(...{labels}.map((one) => one.textContent.length))") == 10
     assert browser.value(f"Math.min(...{labels}.map((one) => one.getBBox().x))") >= 0
+
+
+@pytest.mark.chromium
+def test_the_text_of_charts_is_never_small(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Charts are as wide as the window allows; a window that becomes wider draws them again."""
+    page = drawn(CAPTURES / "situations" / "credit-starved.pcap", tmp_path, capsys)
+    scale = "document.querySelector('.chart').getScreenCTM().a"
+    width = "document.querySelector('.chart').viewBox.baseVal.width"
+    size = {"height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.call("Emulation.setDeviceMetricsOverride", width=500, **size)
+    try:
+        opened(browser, page)
+        browser.click("#tab-flow")
+        assert browser.value(scale) > 0.95 and browser.value(width) < 500
+        assert browser.value("document.documentElement.scrollWidth <= window.innerWidth")
+        browser.call("Emulation.setDeviceMetricsOverride", width=1300, **size)
+        again = f"new Promise((done) => {{ const ask = () => {width} > 700 ? done(true) : "
+        assert browser.value(f"{again}requestAnimationFrame(ask); ask(); }})")
+        assert browser.value(scale) > 0.95
+    finally:
+        browser.call("Emulation.clearDeviceMetricsOverride")
