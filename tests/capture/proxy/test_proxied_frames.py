@@ -24,6 +24,7 @@ from amqpscope.capture.sink import SegmentSink
 CAPTURES = Path(__file__).parents[3] / "captures"
 LEGAL = CAPTURES / "rules" / "amqp10" / "L-CREDIT" / "clean.pcap"
 VIOLATING = CAPTURES / "rules" / "amqp10" / "L-CREDIT" / "violating.pcap"
+WEBSOCKET = CAPTURES / "rules" / "ws" / "WS-BINARY" / "violating.pcap"
 VIOLATING_091 = CAPTURES / "rules" / "amqp091" / "B-ACK-DUP" / "violating.pcap"
 
 
@@ -104,9 +105,10 @@ def captured(capture: Path) -> tuple[list[dict[str, Any]], list[tuple[str, str, 
     return frames(capture), findings(capture)
 
 
-@settings(max_examples=5)
+@settings(max_examples=6)
 @given(
-    st.lists(st.integers(20, 400), min_size=1, max_size=5), st.sampled_from([LEGAL, VIOLATING, VIOLATING_091])
+    st.lists(st.integers(20, 400), min_size=1, max_size=5),
+    st.sampled_from([LEGAL, VIOLATING, VIOLATING_091, WEBSOCKET]),
 )
 def test_any_pieces_give_the_same_frames_and_findings(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], capture: Path
