@@ -184,6 +184,11 @@ def test_text_is_inert_and_has_commands(hostile: LakeReport) -> None:
     assert all(line.startswith("rows: amqpscope pipeline sql 'la ke\\x1b[31m' \"SELECT ") for line in rows)
 
 
+def test_commands_name_the_run() -> None:
+    report = LakeReport("lake", "3f; rm x", {})
+    assert report.sql_command == "amqpscope pipeline sql lake --as-of '3f; rm x'"
+
+
 def page_of(report: LakeReport, folder: Path) -> Path:
     path = folder / "lake.html"
     path.write_text(report_html(report), "utf-8")
