@@ -48,6 +48,7 @@ from amqpscope.report.summary import protocol_name
 from dissectors.wording import count
 
 if TYPE_CHECKING:
+    from amqpscope.pipeline.appending import Addition
     from amqpscope.pipeline.inputs import CaptureFile
     from amqpscope.pipeline.planner import Plan
 
@@ -63,6 +64,7 @@ capture: a connection may continue from one file to the next.
 Examples:
   amqpscope pipeline run recorded/ --out lake
   amqpscope pipeline run 'tap-*/*.pcap.gz' --set-by '(tap-[0-9]+)/' --out lake
+  amqpscope pipeline run recorded/ --out lake --append
   amqpscope pipeline run recorded/ --out lake --explain
   amqpscope pipeline run s3://bucket/captures --out s3://bucket/lake \\
       --master spark://master.example:7077
@@ -141,9 +143,18 @@ def run(
         str,
         typer.Option(
             metavar="LAKE",
-            help="Write the tables to this directory or URL. Tables of an earlier run are replaced.",
+            help="Write the tables to this directory or URL. Tables of an earlier run are replaced, unless "
+            "with --append.",
         ),
     ],
+    append: Annotated[
+        bool,
+        typer.Option(
+            "--append",
+            help="Add the captures to the tables that are there. Captures that the lake has already are "
+            "skipped, also under other names. A capture set with a new file is analyzed again as a whole.",
+        ),
+    ] = False,
     master: Master = None,
     set_by: Annotated[
         str,
@@ -252,6 +263,7 @@ def run(
     need_spark()
     from amqpscope.cli.spark_progress import progress
     from amqpscope.pipeline import session
+    from amqpscope.pipeline.appending import addition_to
     from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace
     from amqpscope.pipeline.lake import Lake
     from amqpscope.pipeline.planner import make_plan
@@ -280,15 +292,25 @@ def run(
     if not explain:
         Lake(out).refuse()
     analysis = None
+    added = None
     try:
         with progress(quiet or explain) as shown:
             secrets = secrets_of(tls_keylog, tls_key, settings)
             sets = capture_sets(sources, set_by)
+            if not explain:
+                fit_to_replace(sets, allow_missing)
+            if append:
+                shaping = {"set-by": set_by, "json": with_json, "dialect": dialect or None}
+                added = addition_to(Lake(out), sets, shaping)
+                chosen = _tables_to_add(added, chosen, wanted)
+                _report_addition(added)
+                sets = added.sets
+                if not sets:
+                    print(printable(f"{Lake(out).name}: nothing is new"))
+                    return Status.FINE
             if explain and _local_cores(master):
                 _print_plan(make_plan(sets, _local_cores(master), plan, octets, shuffle))
                 return Status.FINE
-            if not explain:
-                fit_to_replace(sets, allow_missing)
             if shown is not None:
                 shown.starts()
             with spark_session(master, verbose, configuration) as spark:
@@ -300,7 +322,9 @@ def run(
                     _print_plan(analysis.plan)
                     return Status.FINE
                 tally = shown and shown.runs(spark, sum(len(one.files) for one in sets))
-                outcome = analysis.write(out, chosen, tally, policy, allow_missing, dialect or "", with_json)
+                outcome = analysis.write(
+                    out, chosen, tally, policy, allow_missing, dialect or "", with_json, added
+                )
         troubles = Lake(out).troubles()
     except BaseException:
         if analysis is not None:
@@ -308,8 +332,9 @@ def run(
         raise
     inputs = [file for one in sets for file in one.files]
     # A name that is no text is in the tables with escapes.
-    skipped = {file.capture.encode(errors="backslashreplace").decode() for file in inputs if file.skipped}
-    troubles = [trouble for trouble in troubles if trouble[0] not in skipped]
+    names = {file: file.capture.encode(errors="backslashreplace").decode() for file in inputs}
+    skipped = {name for file, name in names.items() if file.skipped}
+    troubles = [trouble for trouble in troubles if trouble[0] in set(names.values()) - skipped]
     for capture, reason, detail in troubles[:_TROUBLES_SHOWN]:
         say(f"{capture}: {reason}: {detail}")
     if len(troubles) > _TROUBLES_SHOWN:
@@ -327,6 +352,25 @@ def run(
     _print_counts(out, outcome.counts)
     statuses = _statuses(outcome.counts, policy)
     return worst([*statuses, Status.FINDINGS] if any(remark.counts for remark in remarks) else statuses)
+
+
+def _tables_to_add(added: "Addition", chosen: tuple[str, ...], wanted: str) -> tuple[str, ...]:
+    """The tables that a run writes which adds to a lake: those of the lake. wanted: of the command line."""
+    if not added.base or (wanted and {"files", *chosen} == set(added.tables)):
+        return chosen
+    if wanted:
+        raise FilterError(f"--tables: --append writes the tables of the lake: {','.join(added.tables)}")
+    return added.tables
+
+
+def _report_addition(added: "Addition") -> None:
+    """Say what is not read, and why."""
+    if added.known:
+        say(f"{count(len(added.known), 'file')} in the lake already")
+    for file in added.grown:
+        say(f"{file.capture}: may be longer now, but others of its set are gone: the rest is not added")
+    for name in added.apart:
+        say(f"{name}: earlier files of this set are gone: connections that continue are joined in the middle")
 
 
 def _print_plan(plan: "Plan") -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from amqpscope.input.key_log import tls_secrets
 from amqpscope.layers.secrets import Secrets
 from amqpscope.layers.tls.session import has_cryptography
+from amqpscope.pipeline.appending import Addition, kept_files
 from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace, not_there
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import whole
@@ -22,7 +23,7 @@ from amqpscope.pipeline.parts import LakeFile
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
 from amqpscope.pipeline.references import AUTO
 from amqpscope.pipeline.rows import RowTerms
-from amqpscope.pipeline.runs import REPLACE, RunNotes
+from amqpscope.pipeline.runs import APPEND, REPLACE, RunNotes
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.secrets import SecretsAddress, SecretsServer
 from amqpscope.pipeline.session import cores as cores_of
@@ -122,8 +123,12 @@ class Analysis:
         allow_missing: bool = False,
         dialect: str = "",
         with_json: bool = False,
+        added: Addition | None = None,
     ) -> AnalysisResult:
         """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
+
+        added: the rows are added to those of the lake, but for those of `added.replaced`, which go. The plan
+        has to be for `added.sets`.
 
         PipelineError, and nothing is replaced, if no source can be read, or any is missing; allow_missing:
         only if none can be read.
@@ -168,10 +173,22 @@ class Analysis:
                 f"{shown(path)}: nothing is replaced: {gone} of the files were not where the workers look; "
                 "--allow-missing continues without these files"
             )
-        lake.commit(run, parts, self._notes(wanted, dialect, with_json))
+        notes = self._notes(REPLACE if added is None else APPEND, wanted, dialect, with_json)
+        kept: dict[str, list[LakeFile]] = {}
+        rewritten: list[LakeFile] = []
+        if added is not None:
+            try:
+                if lake.base() != added.base:
+                    raise PipelineError(f"{shown(path)}: another run has written to this lake")
+                if added.base:
+                    kept, rewritten = kept_files(lake, added.replaced, staging, f"{run}-kept")
+            except BaseException:
+                lake.abandon()
+                raise
+        lake.commit(run, [*parts, *rewritten], notes, kept)
         return AnalysisResult(parts, counts)
 
-    def _notes(self, tables: tuple[str, ...], dialect: str, with_json: bool) -> RunNotes:
+    def _notes(self, kind: str, tables: tuple[str, ...], dialect: str, with_json: bool) -> RunNotes:
         """What the table `runs` has about the run."""
         read = [file for one in self.plan.sets for file in one.files if file.trouble is None]
         options = {
@@ -182,7 +199,7 @@ class Analysis:
             "dialect": dialect or None,
         }
         octets = sum(file.size for file in read)
-        return RunNotes(REPLACE, tables, self._sources, options, len(read), octets)
+        return RunNotes(kind, tables, self._sources, options, len(read), octets)
 
     def clean_up(self) -> None:
         """After `write` has failed and the session was stopped: delete what its workers wrote even then."""

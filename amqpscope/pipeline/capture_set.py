@@ -26,7 +26,7 @@ from amqpscope.pipeline.inputs import (
 )
 from amqpscope.pipeline.packets import MAX_FILES
 
-__all__ = ["CaptureSet", "capture_sets", "fit_to_read", "fit_to_replace", "not_there"]
+__all__ = ["CaptureSet", "capture_set", "capture_sets", "fit_to_read", "fit_to_replace", "not_there"]
 
 _LAST_LOOK = 256 * 1024
 """Octets at the end of a file of several that are looked at, to see whether they overlap in time."""
@@ -63,10 +63,15 @@ def capture_sets(sources: Iterable[str], set_by: str = "directory") -> list[Capt
             raise PipelineError(f"{name}: {len(files)} files in one capture set, at most {MAX_FILES} can be")
     made = []
     for name, files in sorted(sets.items()):
-        files.sort(key=lambda file: (file.first_time, file.capture))
-        overlap, too_many = _overlap(files)
-        made.append(CaptureSet(name, tuple(files), overlap and not too_many, too_many))
+        made.append(capture_set(name, files))
     return made
+
+
+def capture_set(name: str, files: Iterable[CaptureFile]) -> CaptureSet:
+    """Files as one capture set, in their order in time."""
+    in_order = sorted(files, key=lambda file: (file.first_time, file.capture))
+    overlap, too_many = _overlap(in_order)
+    return CaptureSet(name, tuple(in_order), overlap and not too_many, too_many)
 
 
 def not_there(file: CaptureFile) -> bool:

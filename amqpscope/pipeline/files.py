@@ -201,6 +201,8 @@ def file_row(capture_set: str, file: CaptureFile, position: int, fates: list[Fil
         file.capture,
         position,
         file.size,
+        file.compression,
+        file.identity or None,
         status,
         None if trouble is None else trouble.reason,
         None if trouble is None else trouble.detail,

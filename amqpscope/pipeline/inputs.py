@@ -10,6 +10,7 @@ name.
 import contextlib
 import fnmatch
 import glob
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -37,6 +38,8 @@ __all__ = [
     "damaged",
     "file_system",
     "find_inputs",
+    "first_octets",
+    "identity_of",
     "is_remote",
     "open_file",
     "plain",
@@ -70,7 +73,8 @@ class CaptureFile(NamedTuple):
 
     size: octets of the file when it was found; of one that grows no more are read. compression: gzip, zstd
     or "". first_time: of its first packet, ns since 1970. trouble: why it cannot be read at all. named: asked
-    for, and not only found in a directory.
+    for, and not only found in a directory. identity: what it is recognised by whatever it is called (see
+    `identity_of`); "" if no packet is in its first octets.
     """
 
     capture: str
@@ -80,6 +84,7 @@ class CaptureFile(NamedTuple):
     first_time: int = 0
     trouble: Trouble | None = None
     named: bool = False
+    identity: str = ""
 
     @property
     def skipped(self) -> bool:
@@ -263,14 +268,7 @@ def _look(file: CaptureFile) -> CaptureFile:
     if file.trouble is not None:
         return file
     try:
-        with open_file(file) as opened:
-            unpacked = Unpacked(opened.read)
-            block = b""
-            while len(block) < FIRST_LOOK:
-                more = unpacked.read1(FIRST_LOOK - len(block))
-                if not more:
-                    break
-                block += more
+        unpacked, block = first_octets(file)
     except READ_ERRORS as error:
         return file._replace(trouble=trouble_of(error))
     file = file._replace(compression=unpacked.form)
@@ -284,7 +282,30 @@ def _look(file: CaptureFile) -> CaptureFile:
     if reader is None:
         return file._replace(trouble=Trouble("foreign", "not a capture file (neither pcap nor pcapng)"))
     reader.feed(block)
-    return file._replace(first_time=sink.first)
+    identity = identity_of(block, sink.first) if sink.first else ""
+    return file._replace(first_time=sink.first, identity=identity)
+
+
+def first_octets(file: CaptureFile) -> tuple[Unpacked, bytes]:
+    """The first octets of a file, decompressed: FIRST_LOOK of them, or all if it has fewer; and what has
+    decompressed them. Raises one of READ_ERRORS.
+    """
+    with open_file(file) as opened:
+        unpacked = Unpacked(opened.read)
+        block = b""
+        while len(block) < FIRST_LOOK:
+            more = unpacked.read1(FIRST_LOOK - len(block))
+            if not more:
+                break
+            block += more
+    return unpacked, block
+
+
+def identity_of(begin: bytes, first_time: int) -> str:
+    """What a capture is recognised by under any name: the time of its first packet, how many first octets are
+    compared, and a hash of these. begin: these octets, decompressed.
+    """
+    return f"{first_time}-{len(begin)}-{hashlib.sha256(begin).hexdigest()[:32]}"
 
 
 class Times(SegmentSink):

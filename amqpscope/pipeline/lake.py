@@ -80,6 +80,10 @@ class Lake:
             return self._root
         return self.path if self.path.startswith("hdfs://") else None
 
+    def empty(self) -> bool:
+        """Whether nothing has been committed to it, also not by an earlier version of amqpscope."""
+        return not self.runs() and not self._before().there()
+
     def runs(self) -> list[Run]:
         """All runs, in the order of their commits; [] if there is no lake."""
         return [Run.load(row) for row in self.run_rows()]
@@ -114,6 +118,10 @@ class Lake:
             what = f"{len(found)} runs have ids that begin with" if found else "there is no run"
             raise PipelineError(f"{self.name}: {what} {self._as_of} (`amqpscope pipeline history` lists all)")
         return self._of_this_version(found[0])
+
+    def base(self) -> str:
+        """The id of the last run before the one that this object has begun; "" if there is none."""
+        return self._base.name if self._base else ""
 
     def last(self) -> Run:
         """The last run before the one that this object has begun. PipelineError if there is none."""
@@ -409,7 +417,7 @@ def table(spark: "SparkSession", lake: str | Lake, name: str, as_of: str = "") -
     if root is None:
         tasks = reading_tasks(parts, at.place)
         numbers = spark.range(0, len(tasks), 1, len(tasks))
-        return numbers.mapInArrow(PartReader(tasks), schema)
+        return numbers.mapInArrow(PartReader(tasks, of.schema), schema)
     reader = spark.read.schema(schema).option("basePath", f"{root}/{name}")
     paths = [f"{root}/{part.path}" for part in parts]
     return reader.parquet(*[path.replace("[", "\\[").replace("{", "\\{") for path in paths])

@@ -212,10 +212,15 @@ def _directory(date: object, protocol: str | None) -> str:
 
 
 class PartReader:
-    """Reads parts of a table on Spark's workers. tasks: the places of the parts that each task reads."""
+    """Reads parts of a table on Spark's workers.
 
-    def __init__(self, tasks: list[list[str]]) -> None:
+    tasks: the places of the parts that each task reads. schema: of the table. A column that a part lacks,
+    since an earlier version wrote it, is null.
+    """
+
+    def __init__(self, tasks: list[list[str]], schema: pa.Schema) -> None:
         self._tasks = tasks
+        self._schema = schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for numbers in batches:
@@ -223,7 +228,15 @@ class PartReader:
                 for place in self._tasks[number]:
                     system, inner = file_system(place)
                     with system.open_input_file(inner) as file:
-                        yield from pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE)
+                        yield from map(self._whole, pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE))
+
+    def _whole(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        there = set(batch.schema.names)
+        columns = [
+            batch.column(field.name) if field.name in there else pa.nulls(batch.num_rows, field.type)
+            for field in self._schema
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
 def in_partition(path: str) -> pc.Expression:

@@ -24,7 +24,7 @@ __all__ = [
     "describe",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 TEXT = pa.string()
 WHOLE = pa.int64()
@@ -88,6 +88,13 @@ _FILES = TableSchema(
         _CAPTURE,
         ColumnSchema("position", SMALL, "position of the file in its capture set, from 0"),
         ColumnSchema("size", WHOLE, "size of the file in octets"),
+        ColumnSchema("compression", TEXT, "gzip, zstd, or empty if the file is not compressed"),
+        ColumnSchema(
+            "identity",
+            TEXT,
+            "what `--append` recognises the capture by: time of its first packet in nanoseconds since 1970, "
+            "number of octets hashed, and their hash; null if there is no packet",
+        ),
         ColumnSchema("status", TEXT, "ok; partial: a part of the file was read; unreadable"),
         ColumnSchema(
             "reason",
@@ -468,8 +475,8 @@ RUNS = TableSchema(
         ColumnSchema(
             "kind",
             TEXT,
-            "replace: the run replaced all rows; compact: the run put small files together, the rows are the"
-            " same",
+            "replace: the run replaced all rows; append: the run added rows; compact: the run put small "
+            "files together, the rows are the same",
         ),
         *_time("time", "time when the run was committed"),
         ColumnSchema("seconds", pa.float64(), "how long the run took"),

@@ -30,6 +30,7 @@ from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.files import FileReader, file_row, whole
 from amqpscope.pipeline.rows import Rows
+from amqpscope.pipeline.schemas import TABLES
 
 GOOD = CAPTURES / "rabbitmq-frames-after-close.pcap"
 
@@ -91,6 +92,11 @@ def test_every_input_has_its_row(spark: Any, tmp_path: Path, folder: Path, plan:
     assert [row["capture"] for row in rows["frames"] if "cut.pcap.gz" in row["capture"]]
 
 
+def named(row: tuple[Any, ...]) -> dict[str, Any]:
+    """A row of `files` by the names of its columns."""
+    return dict(zip(TABLES["files"].schema.names, row, strict=True))
+
+
 def test_growing(tmp_path: Path) -> None:
     """What is written behind the end that a file had when it was found is not read, and said."""
     header, packets = records(GOOD.read_bytes())
@@ -104,9 +110,8 @@ def test_growing(tmp_path: Path) -> None:
     reader = FileReader(one.files[0], 0, whole(one.files[0]), SegmentSink())
     for _ in reader:
         pass
-    row = file_row(one.name, one.files[0], 0, [reader.fate([])])
-    assert row[4:6] == ("partial", "growing")
-    assert row[7] == 20
+    row = named(file_row(one.name, one.files[0], 0, [reader.fate([])]))
+    assert (row["status"], row["reason"], row["packets"]) == ("partial", "growing", 20)
 
 
 def test_gone(tmp_path: Path) -> None:
@@ -120,9 +125,9 @@ def test_gone(tmp_path: Path) -> None:
     reader = FileReader(one.files[0], 0, whole(one.files[0]), SegmentSink())
     for _ in reader:
         pass
-    row = file_row(one.name, one.files[0], 0, [reader.fate([])])
-    assert row[4:6] == ("unreadable", "missing")
-    assert "the workers cannot see it" in row[6]
+    row = named(file_row(one.name, one.files[0], 0, [reader.fate([])]))
+    assert (row["status"], row["reason"]) == ("unreadable", "missing")
+    assert "the workers cannot see it" in row["detail"]
 
 
 @contextmanager
