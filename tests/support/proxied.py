@@ -244,6 +244,11 @@ class Proxied:
             for side in relay.sides:
                 side.raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32 * 1024)
 
+    def stopped(self, side: int) -> bool:
+        """Octets wait for this side (0: the client), and the packets say that it takes none."""
+        (relay,) = self.source._relays
+        return relay.sides[side].waiting > 0 and not relay._connection.window_is_open(side)
+
     def close(self) -> None:
         for peer in self._peers:
             peer.raw.close()

@@ -60,7 +60,7 @@ def test_a_reset_arrives_behind_the_octets_before_it(who: str) -> None:
         if who == "server":
             killed, other = other, killed
         other.reading = False
-        proxied.until(lambda: len(proxied.packets) == 3)
+        proxied.until(lambda: len(proxied.packets) >= 3)
         octets = bytes(range(256)) * 400
         killed.give(octets)
         proxied.until(lambda: killed.waiting == 0 and octets in proxied.streams.octets)
@@ -80,9 +80,8 @@ def test_a_peer_that_takes_nothing_stops_the_other_and_loses_nothing() -> None:
         server.reading = False
         octets = bytes(range(256)) * 8_000
         client.give(octets)
-        proxied.until(lambda: any(packet.window == 0 for packet in proxied.packets))
-        closed = next(packet for packet in proxied.packets if packet.window == 0)
-        assert closed.by == proxied.target
+        proxied.until(lambda: proxied.stopped(1))
+        assert [packet for packet in proxied.packets if packet.by == proxied.target][-1].window == 0
         (relay,) = proxied.source._relays
         assert 0 < relay.waiting <= 128 * 1024 + 65_000
         assert len(proxied.streams.octets[0]) < len(octets) / 2
@@ -105,7 +104,7 @@ def test_nothing_is_acknowledged_that_a_host_has_not_received() -> None:
         proxied.narrow()
         client.reading = False
         server.give(bytes(2_000_000))
-        proxied.until(lambda: any(packet.window == 0 for packet in proxied.packets))
+        proxied.until(lambda: proxied.stopped(0))
         before = len(proxied.packets)
         client.give(b"now")
         proxied.until(lambda: b"now" in proxied.streams.octets[0])
@@ -140,7 +139,7 @@ def test_a_time_in_which_nothing_was_read_closes_both_windows(monkeypatch: pytes
     assert [packet.window for packet in shown] == [0, 0, 65535, 65535]
     assert shown[0].by != shown[1].by
     assert shown[1].time - moment < 2_000_000_000 < shown[2].time - shown[1].time
-    assert proxied.packets[count + 4].octets == b"after"
+    assert b"after" in [packet.octets for packet in proxied.packets[count + 4 :]]
 
 
 def test_a_client_is_reset_when_the_target_refuses_and_the_proxy_goes_on() -> None:
