@@ -814,3 +814,17 @@ MAX_HELD_FRAMES: Final = 1_500
 
 MAX_PLACED_FRAMES: Final = 30_000
 """Places of frames that `read` has written, two a frame (5 MB). A late finding may be about one of them."""
+
+# several processes
+
+MIN_SHARED_OCTETS: Final = 8 * 1024 * 1024
+"""Octets of a capture that are left when its connections are shared out. Fewer are read as fast by one."""
+
+MAX_JOBS: Final = 64
+"""Processes that analyse one capture. Each follows the TCP of all connections, so more gain nothing."""
+
+SHARE_PROBE: Final = 1024 * 1024
+"""Octets of a capture between two looks whether its connections can be shared out."""
+
+WORKER_WAIT: Final = 0.1
+"""Seconds after which a process that waits for its workers shows how far they are."""

@@ -169,6 +169,14 @@ class ConnectionAnalysis(FrameSink):
             side.sink = _NOBODY
         self.notes.finish()
 
+    def skip(self) -> None:
+        """Another process analyses this connection: only its TCP is followed here."""
+        self.judge = None
+        # Whoever analyses it makes the notes about it, too.
+        self.connection.protocol = ""
+        self.give_up()
+        self.connection.failed = True
+
     # From reassembly
 
     def data(

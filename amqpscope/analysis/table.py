@@ -16,6 +16,7 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.kept import Correlation, KeptConnections, Totals
 from amqpscope.analysis.numbering import Numbering, reverse_key
 from amqpscope.analysis.output import AnalysisOutput
+from amqpscope.analysis.share import Share
 from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.limits import (
@@ -80,6 +81,8 @@ class ConnectionTable(SegmentSink):
         self.totals: Totals = Totals()
         # What those that are over left to be compared.
         self.correlation: Correlation = Correlation()
+        # The connections that are analysed here, None for all.
+        self.share: Share | None = None
         # Their numbers.
         self.numbering: Numbering = Numbering()
         # The connections that are not forgotten, by the key of direction 0.
@@ -129,6 +132,7 @@ class ConnectionTable(SegmentSink):
             analysis.tcp.segment(direction, segment)
         except Exception as error:
             self._abandon(analysis, error, segment.packet, segment.time)
+        self._end_step()
         if flags & _FLAGS_FIN_RST and analysis.closing != _CLOSED:
             closing: i64 = direction + 1
             if flags & _FLAG_RST:
@@ -138,7 +142,9 @@ class ConnectionTable(SegmentSink):
                 self._linger(analysis)
 
     def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
-        self.output.notes.append(Note(code, packet, time, detail, None))
+        if self.share is None or self.share.number == 0:
+            self.output.notes.append(Note(code, packet, time, detail, None))
+        self._end_step()
 
     def logged(self, key: bytes, own: i64, retold: bool) -> None:
         self._logged[key] = (int(own), retold)
@@ -174,6 +180,22 @@ class ConnectionTable(SegmentSink):
                 self._correlate()
             self.correlation.summaries = []
         self._finished = True
+
+    def take_share(self, share: Share) -> None:
+        """From now on, analyse only the connections of this share. The output is to be empty then."""
+        self.share = share
+        self.correlation.wanted = False
+        for analysis in self._forward.values():
+            if not share.owns(analysis.order):
+                analysis.skip()
+        self.output.notes.clear()
+
+    def hand_over(self) -> None:
+        """Other processes have analysed the open connections and all that began later: `over` takes these."""
+        self._forward.clear()
+        self._backward.clear()
+        self._knocks.clear()
+        self._lingering.clear()
 
     def tick(self, now: i64) -> list[Overdue]:
         """For a live capture, every second or so: it is `now` (ns) by the clock that packets are timed with.
@@ -218,7 +240,11 @@ class ConnectionTable(SegmentSink):
         return min(times, default=0)
 
     def take_notes(self) -> list[Note]:
-        """The notes since the last call, of each code as many as a capture may have."""
+        """The notes since the last call, of each code as many as a capture may have; all of a share."""
+        if self.share is not None:
+            notes = self.output.notes[:]
+            self.output.notes.clear()
+            return notes
         return self.output.take_notes(self._finished)
 
     def _is_another(self, analysis: ConnectionAnalysis, direction: i64, segment: Segment) -> bool:
@@ -260,6 +286,12 @@ class ConnectionTable(SegmentSink):
             analysis.tcp.segment(0, segment)
         except Exception as error:
             self._abandon(analysis, error, segment.packet, segment.time)
+        self._end_step()
+
+    def _end_step(self) -> None:
+        """What a segment, a note or an end of a connection brought is complete."""
+        if self.share is not None:
+            self.share.end_step(self.output)
 
     def _open(self, first: Segment, reserved: int = -1) -> ConnectionAnalysis:
         """A new connection, with its first segment. reserved: its number, if it has one already."""
@@ -269,6 +301,8 @@ class ConnectionTable(SegmentSink):
         if self._logged:
             analysis.connection.vantage, analysis.connection.retold = self._logged.pop(first.key, (-1, False))
         analysis.order = order
+        if self.share is not None and not self.share.owns(order):
+            analysis.skip()
         self._opened += 1
         if self._opened >= MAX_SILENT_CONNECTIONS // 2 or len(self._forward) >= MAX_OPEN_CONNECTIONS:
             self._evict()
@@ -287,12 +321,20 @@ class ConnectionTable(SegmentSink):
             analysis.finish(reason)
         except Exception as error:
             self._abandon(analysis, error, 0, analysis.tcp.last_time())
+        self._end_step()
         del self._forward[key]
         del self._backward[reverse_key(key)]
         self.numbering.over(key, connection.instance, connection.stream)
         knock = self._knocks.pop(key, None)
         if knock is not None:
             self._let_in(knock)
+        if self.share is not None:
+            self.share.over(analysis)
+        else:
+            self.over(analysis)
+
+    def over(self, analysis: ConnectionAnalysis) -> None:
+        """A connection is over, and its analysis is complete: here or, of a share, in another process."""
         summary = analysis.left
         analysis.left = None
         if summary is not None:

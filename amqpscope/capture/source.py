@@ -140,6 +140,23 @@ class CaptureSource:
             self._file.close()
             self._file = None
 
+    def separate(self) -> None:
+        """In a fork of the process that opened the file: read on from a position that no other process moves.
+
+        Raises OSError if the file cannot be opened again, or another file has its name now.
+        """
+        if self._file is None:
+            return
+        own = self._file.fileno()
+        again = os.open(self._path, os.O_RDONLY)
+        try:
+            if not os.path.samestat(os.fstat(again), os.fstat(own)):
+                raise OSError(f"{self._path}: is another file now")
+            os.lseek(again, os.lseek(own, 0, os.SEEK_CUR), os.SEEK_SET)
+            os.dup2(again, own)
+        finally:
+            os.close(again)
+
     def _read(self, octets: int) -> bytes:
         try:
             return self._unpacked.read1(octets)

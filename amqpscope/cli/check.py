@@ -6,12 +6,14 @@ import typer
 
 from amqpscope.cli.inputs import (
     DialectOption,
+    JobsOption,
     KeyLogOption,
     Merge,
     Paths,
     ServerKeyOption,
     Via,
     inputs,
+    jobs_of,
     secrets_of,
 )
 from amqpscope.cli.judging import (
@@ -235,6 +237,7 @@ def check(
     allow_empty: AllowEmpty = None,
     fail_on_diagnosis: FailOnDiagnosis = None,
     diagnoses: DiagnosesOption = None,
+    jobs: JobsOption = None,
     merge: Merge = False,
     via: Via = None,
     dialect: DialectOption = None,
@@ -273,6 +276,7 @@ def check(
         raise FilterError("--write-baseline: cannot be combined with --baseline")
     if write in ("", "-"):
         raise FilterError(f"--write-baseline {write}: must name a file")
+    processes = jobs_of(jobs)
     policy = Policy(configuration, given, today(), write)
     values = configuration.values
     if form is None:
@@ -297,6 +301,7 @@ def check(
             gather=False,
             wanted=wanted,
             meter=lambda capture: progress(capture, writer.streaming),
+            jobs=processes,
         )
     if policy.gathered is not None:
         if any(one.outcome is CaptureOutcome.failure for one in run.captures):

@@ -17,6 +17,7 @@ from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions, together
 from amqpscope.input.key_log import tls_secrets
 from amqpscope.layers.secrets import Secrets
+from amqpscope.limits import MAX_JOBS
 from amqpscope.policy.configuration import Configuration
 from amqpscope.report.outcome import nothing_to
 from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
@@ -25,6 +26,7 @@ __all__ = [
     "CaptureArgument",
     "Dialect",
     "DialectOption",
+    "JobsOption",
     "KeyLogOption",
     "Merge",
     "Paths",
@@ -32,6 +34,7 @@ __all__ = [
     "Via",
     "capture_status",
     "inputs",
+    "jobs_of",
     "same_file",
     "secrets_of",
 ]
@@ -57,6 +60,20 @@ Merge = Annotated[
     ),
 ]
 """Options of the commands that read captures."""
+
+
+JobsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        metavar="N|auto",
+        show_default=False,
+        help="Analyse the connections of a large capture in N processes. The report is the same. With "
+        "auto, amqpscope starts as many processes as there are processors. [default: 1]",
+    ),
+]
+"""Option of the commands that can analyse connections in several processes: see `jobs_of`."""
 
 
 class Through(enum.StrEnum):
@@ -132,6 +149,8 @@ ServerKeyOption = Annotated[
 
 
 _CALLED_SO = re.compile(r"\.(pcap|pcapng|cap)(\.(gz|zst))?$", re.IGNORECASE)
+
+_NUMBER = re.compile(r"[0-9]{1,3}")
 
 _NAMED = 5
 """Files that are called as captures and are none, of which the names are said."""
@@ -253,6 +272,19 @@ def _files(directory: str) -> Iterator[tuple[str, str]]:
             yield path, error.strerror or str(error)
             continue
         waiting += entries
+
+
+def jobs_of(jobs: str | None) -> int:
+    """How many processes the option asks for: `auto`, or a number. Raises FilterError."""
+    if jobs is None:
+        return 1
+    if jobs == "auto":
+        # Those that this process may use, where the system can tell.
+        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return min(usable, MAX_JOBS)
+    if not _NUMBER.fullmatch(jobs) or not 1 <= int(jobs) <= MAX_JOBS:
+        raise FilterError(f"--jobs {jobs}: must be auto or a number from 1 to {MAX_JOBS}")
+    return int(jobs)
 
 
 def same_file(path: str, other: str) -> bool:

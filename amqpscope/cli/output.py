@@ -3,6 +3,7 @@
 import enum
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -30,6 +31,9 @@ __all__ = [
 
 # Smaller files are read before anyone looks.
 _WORTH_A_BAR = 32 * 1024 * 1024
+
+# Seconds after which the bar is drawn again.
+_BAR_EVERY = 0.1
 
 
 class TextOrJson(enum.StrEnum):
@@ -118,9 +122,14 @@ def progress(capture: "Capture", streaming: bool) -> Iterator[ProgressMeter]:
         def __init__(self, bar: Progress, task: TaskID) -> None:
             self._bar = bar
             self._task = task
+            self._shown = 0.0
 
         def update(self) -> None:
-            self._bar.update(self._task, completed=capture.octets_read)
+            now = time.monotonic()
+            fresh = now - self._shown >= _BAR_EVERY
+            if fresh:
+                self._shown = now
+            self._bar.update(self._task, completed=capture.octets_read, refresh=fresh)
 
     stderr = Console(stderr=True, markup=False, highlight=False, emoji=False)
     columns = (
@@ -129,7 +138,8 @@ def progress(capture: "Capture", streaming: bool) -> Iterator[ProgressMeter]:
         DownloadColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=stderr, transient=True) as bar:
+    # No thread draws the bar: a process with threads cannot be forked (`amqpscope.input.workers`).
+    with Progress(*columns, console=stderr, transient=True, auto_refresh=False) as bar:
         yield Bar(bar, bar.add_task(printable(capture.name), total=capture.size))
 
 

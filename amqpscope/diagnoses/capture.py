@@ -4,13 +4,24 @@ from collections.abc import Mapping
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.connection import ConnectionDiagnosis
-from amqpscope.diagnoses.several import Several
+from amqpscope.diagnoses.several import ConnectedFact, Several
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord, FrameWatch
 from amqpscope.tracking.amqp10.conversation import Conversation10
 
-__all__ = ["CaptureDiagnoses"]
+__all__ = ["CaptureDiagnoses", "ReceivedDiagnoses"]
+
+
+class ReceivedDiagnoses:
+    """What another process has made of a connection that is over.
+
+    found: its diagnoses. facts: what it says for other connections, as `Several.connected` takes it.
+    """
+
+    def __init__(self, found: list[Diagnosis], facts: list[ConnectedFact]) -> None:
+        self.found: list[Diagnosis] = found
+        self.facts: list[ConnectedFact] = facts
 
 
 class CaptureDiagnoses(FrameWatch):
@@ -26,6 +37,8 @@ class CaptureDiagnoses(FrameWatch):
         self.watched: dict[Connection, ConnectionDiagnosis] = {}
         # The peers of each connection with findings against them.
         self.accused: dict[Connection, set[str]] = {}
+        # What another process has made of connections that are over.
+        self.received: dict[Connection, ReceivedDiagnoses] = {}
         self.last: ConnectionDiagnosis | None = None
         self.last_connection: Connection | None = None
 
@@ -55,6 +68,13 @@ class CaptureDiagnoses(FrameWatch):
         """A connection is over, and all its findings have come: its diagnoses, in the order of packets."""
         connection = analysis.connection
         self.last = self.last_connection = None
+        received = self.received.pop(connection, None)
+        if received is not None:
+            self.accused.pop(connection, None)
+            self.watched.pop(connection, None)
+            for fact in received.facts:
+                self.several.connected(*fact)
+            return received.found
         watched = self.watched.pop(connection, None)
         if watched is None:
             watched = ConnectionDiagnosis(connection, self.several)

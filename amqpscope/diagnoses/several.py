@@ -14,7 +14,7 @@ from amqpscope.diagnoses.notebook import SECOND
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import CLIENT
 
-__all__ = ["CONNECTION_CHURN", "Placed", "Resumption", "Several", "Theft"]
+__all__ = ["CONNECTION_CHURN", "ConnectedFact", "Placed", "Resumption", "Several", "Theft"]
 
 CONNECTION_CHURN: Final = declare(
     "connection-churn",
@@ -37,6 +37,10 @@ CONNECTION_CHURN: Final = declare(
 
 _HOSTS: Final = 1024
 _LINKS: Final = 4096
+
+
+ConnectedFact = tuple[str, str, str, str, int, int, int]
+"""The arguments of `Several.connected`."""
 
 
 class Placed(NamedTuple):
@@ -93,6 +97,10 @@ class Several:
 
     def __init__(self, limits: Mapping[str, float]) -> None:
         self.limits = Limits(limits)
+        # What was said with `connected`, where other processes analyse the other connections; else None.
+        self.outgoing: list[ConnectedFact] | None = None
+        # A diagnosis needed what connections say that another process analyses.
+        self.incomplete: bool = False
         self.hosts: OrderedDict[tuple[str, str], _Host] = OrderedDict()
         # By container and link name: the last attaches, with their connection, packet and address.
         self.attaches: OrderedDict[tuple[str, str], list[tuple[str, int]]] = OrderedDict()
@@ -101,7 +109,23 @@ class Several:
 
     def postpone(self, fact: Theft | Resumption) -> bool:
         """Whether somebody else concludes from this fact: not all other connections are known here."""
-        return False
+        if self.outgoing is None:
+            return False
+        if isinstance(fact, Theft) or (fact.accepted and fact.sent):
+            self.incomplete = True
+        return True
+
+    def share(self) -> None:
+        """From now on, other processes analyse some of the connections."""
+        self.outgoing = []
+
+    def take_facts(self) -> list[ConnectedFact]:
+        """What was said with `connected` since the last call, for the `Several` of all connections."""
+        facts = self.outgoing
+        if not facts:
+            return []
+        self.outgoing = []
+        return facts
 
     def began(self, connection: str, time: int, protocol: str) -> None:
         """A connection is over that began at this time (ns). To be called after all else about it."""
@@ -112,6 +136,9 @@ class Several:
         self, host: str, server: str, connection: str, protocol: str, packet: int, time: int, messages: int
     ) -> None:
         """A connection of a host is over. packet, time: of its begin."""
+        if self.outgoing is not None:
+            self.outgoing.append((host, server, connection, protocol, packet, time, messages))
+            return
         known = self.hosts.get((host, server))
         if known is None:
             if len(self.hosts) >= _HOSTS:

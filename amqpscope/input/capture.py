@@ -11,10 +11,10 @@ does not grow with it. A list of files is one capture: their packets in the orde
 that was rotated. `Capture` also has the connections and the notes about the capture itself.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.kept import KeptConnections
@@ -31,6 +31,9 @@ from amqpscope.model.note import INTERNAL, Note
 from amqpscope.model.records import Connection, Counter, FrameRecord, FrameWatch
 from amqpscope.rules.editions import FINAL, following, known
 from amqpscope.rules.profiles import AUTO, under, valid
+
+if TYPE_CHECKING:
+    from amqpscope.input.sharing import Sharing
 
 __all__ = ["Capture", "CaptureOptions", "check", "read", "together"]
 
@@ -66,6 +69,8 @@ class CaptureOptions:
     """What TLS is decrypted with."""
     counter: Counter | None = None
     """Takes the frames instead of records, but for the first ones of a connection."""
+    jobs: int = 1
+    """Processes that analyse connections, where that gives the same findings (`amqpscope.input.sharing`)."""
 
 
 class Capture:
@@ -110,6 +115,9 @@ class Capture:
         self._table = ConnectionTable(self.name, output, kept)
         # Connections that were still open when the reading was broken off in the middle of a block.
         self._cut_off: list[ConnectionAnalysis] = []
+        self._jobs = 1 if options.records or options.counter or via else options.jobs
+        # Shares out the connections, if several processes are wanted and can be used.
+        self._sharing: Sharing | None = None
         self._begun = False
         self._closed = False
         # In the middle of a block, where nothing can be said to be complete.
@@ -132,6 +140,8 @@ class Capture:
     @property
     def octets_read(self) -> int:
         """Octets of it read so far: of a compressed one, compressed octets."""
+        if self._sharing is not None and self._sharing.octets_read is not None:
+            return self._sharing.octets_read
         return sum(source.octets_read for source in self._sources)
 
     @property
@@ -179,7 +189,8 @@ class Capture:
     @property
     def began(self) -> int:
         """The time (ns since 1970) of the first frame so far, 0 while there is none."""
-        return self._table.began()
+        times = (self._table.began(), self._sharing.began if self._sharing is not None else 0)
+        return min((time for time in times if time), default=0)
 
     @property
     def failed(self) -> int:
@@ -226,7 +237,16 @@ class Capture:
         Of one connection they come in the order in which they were made. All have come once all was read.
         """
         findings = self._table.output.take_findings()
-        return under(following(findings, self._spec), self._profile) if findings else findings
+        return self._shown(findings) if findings else findings
+
+    def _shown(self, findings: list[Finding]) -> list[Finding]:
+        """Those that are findings under the edition that is followed, judged with the profiles."""
+        return under(following(findings, self._spec), self._profile)
+
+    def take_findings_with(self, values: list[int]) -> list[tuple[int, Finding]]:
+        """As `take_findings`. values: one for each finding, which stays with it."""
+        taken = zip(values, self._table.output.take_findings(), strict=True)
+        return [(value, finding) for value, one in taken for finding in self._shown([one])]
 
     def blocks(self) -> Iterator[list[FrameRecord]]:
         """The frame records that each block of the file completes; the last come when it ends.
@@ -238,12 +258,55 @@ class Capture:
         if self._closed:
             raise CaptureError(f"{self.name}: is closed")
         self._begun = True
-        if self._via:
-            yield from self._through_tshark()
-            return
-        if len(self._sources) > 1:
-            yield from self._merged()
-            return
+        reading = (
+            self._through_tshark()
+            if self._via
+            else self._one()
+            if len(self._sources) == 1
+            else self._merged()
+        )
+        self._sharing = self._may_share()
+        for _ in reading:
+            yield self._complete()
+            if self._sharing is not None and self._sharing.due(self.octets_read, self.size or 0):
+                if (yield from self._shared(reading)):
+                    return
+
+    def _complete(self) -> list[FrameRecord]:
+        """What the last block completed: its notes are taken, and its frames given."""
+        self.notes += self._table.take_notes()
+        return self._table.output.take_records()
+
+    def _may_share(self) -> "Sharing | None":
+        """What shares out the connections, if that is wanted and possible."""
+        watch = self._table.output.watch
+        files = all(source.again and source.size is not None for source in self._sources)
+        if self._jobs == 1 or not files or self._decoder is not None or self._table.output.secrets.given:
+            return None
+        from amqpscope.diagnoses.capture import CaptureDiagnoses
+        from amqpscope.input.sharing import Sharing
+
+        if watch is not None and not isinstance(watch, CaptureDiagnoses):
+            return None
+        return Sharing(self._jobs, self._table, self._sources)
+
+    def _shared(self, reading: Iterator[None]) -> Generator[list[FrameRecord], None, bool]:
+        """`blocks` of what is left, by several processes. False: it is to be read by this one."""
+        from amqpscope.input.workers import NotShared
+
+        assert self._sharing is not None
+        try:
+            for _ in self._sharing.share(self, reading):
+                yield self._complete()
+        except NotShared:
+            self._sharing = None
+            return False
+        except CaptureError as error:
+            raise CaptureError(f"{self.name}: {error}") from error
+        return True
+
+    def _one(self) -> Iterator[None]:
+        """Read one file; gives way after each block."""
         table = self._table
         source = self._sources[0]
         decoder = self._decoder
@@ -252,8 +315,7 @@ class Capture:
             self._feeding = True
             reader.feed(block)
             self._feeding = False
-            self.notes += table.take_notes()
-            yield table.output.take_records()
+            yield
         reader.finish()
         if source.growing:
             table.note("capture/growing", reader.number, 0, source.growing)
@@ -261,38 +323,31 @@ class Capture:
             table.note(source.damage_code, reader.number, 0, source.damage)
         yield from self._end()
 
-    def _through_tshark(self) -> Iterator[list[FrameRecord]]:
-        """`blocks` of a file that tshark takes apart."""
+    def _through_tshark(self) -> Iterator[None]:
+        """Read a file that tshark takes apart; gives way now and then."""
         from amqpscope.capture.tshark import segments_through_tshark  # brings asyncio, which takes its time
 
-        table = self._table
         if self._via != "tshark" or len(self._sources) != 1 or not self._sources[0].again:
             raise CaptureError(f"{self.name}: --via works only with tshark and one file")
         if self.size == 0:
             raise CaptureError(f"{self.name}: the file is empty")
-        for _ in segments_through_tshark(self._sources[0].path, self.name, table):
-            self.notes += table.take_notes()
-            yield table.output.take_records()
+        for _ in segments_through_tshark(self._sources[0].path, self.name, self._table):
+            yield
         yield from self._end()
 
-    def _end(self) -> Iterator[list[FrameRecord]]:
-        """The last of `blocks`, when all was read."""
-        table = self._table
-        while table.finish_some():
-            self.notes += table.take_notes()
-            yield table.output.take_records()
-        table.finish()
-        self.notes += table.take_notes()
-        yield table.output.take_records()
+    def _end(self) -> Iterator[None]:
+        """All was read: bring what is open to its end; gives way after each part of it."""
+        while self._table.finish_some():
+            yield
+        self._table.finish()
+        yield
 
-    def _merged(self) -> Iterator[list[FrameRecord]]:
-        """`blocks` of several files."""
-        table = self._table
-        self._merge = Merge(self._sources, table)
+    def _merged(self) -> Iterator[None]:
+        """Read several files as one; gives way after each block."""
+        self._merge = Merge(self._sources, self._table)
         self._merge.begin()
         while self._merge.advance():
-            self.notes += table.take_notes()
-            yield table.output.take_records()
+            yield
         yield from self._end()
 
     def stop(self) -> None:
@@ -312,6 +367,8 @@ class Capture:
     def close(self) -> None:
         """Close the files that were opened here."""
         self._closed = True
+        if self._sharing is not None:
+            self._sharing.close()
         for source in self._sources:
             source.close()
 

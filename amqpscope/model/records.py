@@ -138,26 +138,30 @@ class Connection:
     def load(state: tuple[Any, ...]) -> "Connection":
         """The object of what `dump` returned."""
         connection = Connection(state[0], state[1], state[2], state[3])
-        connection.client, connection.protocol, connection.encrypted, connection.proxied = state[4:8]
+        connection.restore(state)
+        return connection
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Become what `dump` of the same connection returned."""
+        self.client, self.protocol, self.encrypted, self.proxied = state[4:8]
         (
-            connection.frames,
-            connection.began,
-            connection.failed,
+            self.frames,
+            self.began,
+            self.failed,
             tls,
             names,
             websocket,
-            connection.proxy,
+            self.proxy,
             log,
         ) = state[8:]
-        connection.vantage, connection.retold = log
-        connection.tls = None if tls is None else TlsFacts.load(tls)
+        self.vantage, self.retold = log
+        self.tls = None if tls is None else TlsFacts.load(tls)
         first, second = names
-        connection.names = (
+        self.names = (
             PeerName(first[0], first[1]).bounded(first[2]),
             PeerName(second[0], second[1]).bounded(second[2]),
         )
-        connection.websocket = None if websocket is None else WebSocketFacts.load(websocket)
-        return connection
+        self.websocket = None if websocket is None else WebSocketFacts.load(websocket)
 
     def peer(self, direction: i64) -> str:
         """`client` or `server`, whoever sends in `direction`."""

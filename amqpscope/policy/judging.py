@@ -177,13 +177,15 @@ def judge(
     diagnoses: bool = False,
     wanted: FrameSelection | None = None,
     meter: Metering = unmeasured,
+    jobs: int = 1,
 ) -> CheckRun:
     """Judge captures, one after the other, each on its own.
 
     captures: paths, or what can be opened. hearer: is given meanwhile. gather: keep the findings; context:
     with the frames around them. diagnoses: make them, even if no hearer wants them. wanted: which findings
     are asked for, None for all. meter: what is to be around the reading of a capture, and is notified of its
-    blocks. What cannot be read is an outcome, no exception.
+    blocks. jobs: how many processes may analyse a capture; the result is the same. What cannot be read is an
+    outcome, no exception.
     """
     run = CheckRun(policy)
     rulings = Rulings(policy)
@@ -197,6 +199,7 @@ def judge(
         context=context or listening.context,
         profile=policy.profile,
         spec=policy.spec,
+        jobs=jobs,
     )
     for one in captures:
         source = _File(one) if isinstance(one, str | os.PathLike) else one

@@ -1,0 +1,104 @@
+"""`check --jobs`: several processes report what one reports."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import pytest
+from support import sharing_trial
+from support.commands import DEMO, amqpscope
+from support.sampling import examples, share
+
+from amqpscope.analysis.share import Share
+
+ROOT = Path(__file__).parents[2]
+SEVERAL = ROOT / "captures/rules/amqp091/Q-EXCL-DELETE/violating.pcap"
+"""Its finding is about two connections."""
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+
+
+class Ran(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+def trial(*arguments: object) -> Ran:
+    """What `support.sharing_trial` does in a process of its own."""
+    path = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    result = subprocess.run(
+        [sys.executable, sharing_trial.__file__, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+        cwd=ROOT,
+        check=False,
+    )
+    return Ran(result.returncode, result.stdout, result.stderr)
+
+
+def test_several_processes_report_what_one_reports() -> None:
+    recorded = [*ROOT.glob("captures/rules/*/*/violating.pcap"), *ROOT.glob("captures/situations/*.pcap")]
+    paths = [SEVERAL, *share(sorted(recorded), 60, "shares")]
+    result = trial("compare", 26, examples(36), *paths)
+    assert result.out == ""
+    assert "Q-EXCL-DELETE" in sharing_trial.reported([str(SEVERAL)], 1, ("ndjson",))["ndjson"]
+    usual, crowded = result.err.splitlines()
+    shared, begun = map(int, usual.split(" of "))
+    assert shared > begun // 2 > 5
+    assert crowded == "0 shared, 1 not"
+
+
+def test_a_killed_worker_is_an_error(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    result = trial("kill", "check", "--jobs", 2, "--format", "ndjson", "--output", report, SEVERAL)
+    assert result.status == 2
+    assert "a worker process was ended by signal 9" in result.err
+    assert "a worker is left" not in result.err
+    assert json.loads(report.read_text(encoding="utf-8"))["captures"][0]["status"] == "partial"
+    assert result.out == ""
+
+
+def test_an_interrupted_run_ends_its_workers() -> None:
+    result = trial("interrupt", "check", "--jobs", 2, SEVERAL)
+    assert result.status == 130
+    assert "a worker is left" not in result.err
+    assert "0 shared, 1 not" in result.err
+
+
+def test_one_process_reads_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("amqpscope.input.sharing.Sharing.due", lambda *_: pytest.fail("asked"))
+    octets = SEVERAL.read_bytes()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(octets)))
+    result = amqpscope(capsys, "check", "--jobs", 2, "--format", "ndjson", "-")
+    assert "Q-EXCL-DELETE" in result.out
+
+
+@pytest.mark.parametrize("jobs", ["0", "65", "two", "-1", "1.5", "", "٣"])
+def test_a_number_of_processes_that_makes_no_sense(jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "check", f"--jobs={jobs}", DEMO)
+    assert result.status == 2
+    assert "must be auto or a number from 1 to 64" in result.err
+
+
+@pytest.mark.parametrize("jobs", ["1", "64", "auto"])
+def test_a_number_of_processes(jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert amqpscope(capsys, "check", "--jobs", jobs, DEMO).out == amqpscope(capsys, "check", DEMO).out
+
+
+def test_each_connection_is_in_one_share_and_a_pattern_does_not_fill_one() -> None:
+    shares = [Share(number, 3) for number in range(3)]
+    owners = [[share.number for share in shares if share.owns(order)] for order in range(90)]
+    assert all(len(one) == 1 for one in owners)
+    for step in (2, 3, 4):
+        assert {owner for (owner,) in owners[::step]} == {0, 1, 2}
