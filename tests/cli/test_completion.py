@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import socket
 import subprocess
@@ -23,8 +22,8 @@ from amqpscope.rules.catalogue import catalogue, guards
 from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.profiles import PROFILES
 
-SECONDS = 0.3
-"""Of processor time that a press of Tab may take."""
+MODULES = 450
+"""So many may be imported for a press of Tab: the ids of rules need 350, everything else 90."""
 
 
 def values(*words: str) -> list[str]:
@@ -211,16 +210,11 @@ def test_interfaces(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("words", [[""], ["rules", "explain", ""], ["check", "--"], ["sniff", "-i", ""]])
-def test_it_is_quick_and_loads_little(command: Path, tmp_path: Path, words: list[str]) -> None:
+def test_it_loads_little(command: Path, tmp_path: Path, words: list[str]) -> None:
     environment = {"PATH": os.environ["PATH"], completion.VARIABLE: "fish", "PYTHONPROFILEIMPORTTIME": "1"}
-    taken = []
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        result = subprocess.run(
-            [command, *words], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    result = subprocess.run(
+        [command, *words], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert result.stdout
     loaded = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
     assert "amqpscope.cli.completion" in loaded
@@ -233,7 +227,7 @@ def test_it_is_quick_and_loads_little(command: Path, tmp_path: Path, words: list
         "amqpscope.input.capture",
     }
     assert heavy & loaded == set()
-    assert min(taken) < SECONDS, taken
+    assert len(loaded) < MODULES, sorted(loaded)
     assert [path.name for path in tmp_path.iterdir()] == ["bin"]
 
 
