@@ -23,11 +23,13 @@ A *plan* is how the segments get to the workers:
 
 `inputs` finds the files and says what is wrong with them, `planner` chooses the plan and explains it;
 `chain` and `flow` are the two; `rows` makes rows of what comes out, `schemas` says what is in them, `lake`
-writes them. Of Spark know only `tasks` (what runs on its workers), `analysis` (which starts them),
+writes them, as Delta tables (`delta`), and `appending` finds what is new to a lake. Of Spark know only
+`tasks` (what runs on its workers), `analysis` (which starts them),
 `source`, `session`, and what reads a lake with it. `questions` asks a lake; `engines` answers, with DuckDB
 or Spark; `report` puts all answers together, for `report_text` and `report_page`.
 
-This is the only user of pyspark, duckdb and pyarrow; nothing else of amqpscope imports it but its command.
+This is the only user of pyspark, duckdb, deltalake and pyarrow; nothing else of amqpscope imports it but its
+command.
 """
 
 import importlib
