@@ -90,7 +90,8 @@ def draw(
         ),
     ],
     connection: Annotated[
-        str | None, connection_option("Draw", others="the worst connection with this ADDRESS, ADDRESS:PORT")
+        str | None,
+        connection_option("Draw", what="the connection that matches WHICH, the worst one if several match"),
     ] = None,
     link: Annotated[str | None, link_option("Draw only frames of")] = None,
     first: Annotated[str | None, first_option("Draw only frames")] = None,

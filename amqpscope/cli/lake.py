@@ -92,8 +92,9 @@ AsOf = Annotated[
         "--as-of",
         metavar="RUN",
         show_default=False,
-        help="Read the tables as this run left them, for example to compare with an earlier night. RUN is "
-        "the id that `pipeline history` shows, or the beginning of the id.",
+        help="Read the tables in the state in which the run with this id left them, for example to compare "
+        "today's tables with those of an earlier night. `pipeline history` shows the ids. The beginning of "
+        "an id is enough.",
     ),
 ]
 LakeArgument = Annotated[

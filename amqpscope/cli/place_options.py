@@ -8,14 +8,15 @@ __all__ = ["address_option", "connection_option", "first_option", "last_option",
 
 
 def connection_option(
-    does: str, panel: str | None = None, others: str = "connections with this ADDRESS, ADDRESS:PORT"
+    does: str, panel: str | None = None, what: str = "the connections that match WHICH"
 ) -> Any:
-    """does: what the command does with the connection, `Show only`. others: what an address chooses."""
+    """does: what the command does with the connections, `Show only`. what: which of them it takes."""
     return typer.Option(
         "--connection",
         metavar="WHICH",
         rich_help_panel=panel,
-        help=f"{does} the connection with this number, or {others} or id from the JSON output.",
+        help=f"{does} {what}. WHICH is the number of a connection, its id from the JSON output, an ADDRESS "
+        "or an ADDRESS:PORT.",
     )
 
 

@@ -439,8 +439,8 @@ def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     Source: transport.xml section performatives > transfer.settled; transport.xml section definitions >
     sender-settle-mode
     Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
-    Why it matters: The receiver relies on stating an outcome for every delivery. The sender forgets the
-    delivery at once, so it can neither act on a rejection nor send a lost message again.
+    Why it matters: The receiver expects that it can state an outcome for every delivery. The sender forgets
+    the delivery at once, so the sender can neither act on a rejection nor send a lost message again.
     Silent when: the attach of the sender or octets since that attach were not captured. The rule is also
     silent when the delivery is aborted, or when the delivery is resumed.
     How to mend it: Send every delivery with settled=false on a link attached with snd-settle-mode
