@@ -53,7 +53,8 @@ _TLS = "TLS of the proxy"
 
 _PORT = 5672
 _TLS_PORT = 5671
-_LISTEN = "127.0.0.1:5673"
+_LISTEN_PORT = 5673
+_LISTEN = f"127.0.0.1:{_LISTEN_PORT}"
 _MOST = 10_000
 
 EPILOG = """\b
@@ -227,7 +228,7 @@ def proxy(
 ) -> int:
     """Forward connections to a server unchanged, and show and check what is said on them."""
     target = parse_address("--to", to, _TLS_PORT if to_tls else _PORT)
-    place = parse_address("--listen", listen, _PORT)
+    place = parse_address("--listen", listen, _LISTEN_PORT)
     if not allow_remote and not is_loopback(place[0]):
         raise FilterError(
             f"--listen {show_address(*place)}: other machines can reach this address; add --allow-remote "

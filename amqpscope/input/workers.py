@@ -85,6 +85,7 @@ class Workers:
     """So many processes, each of which does `work` until it has all its results."""
 
     def __init__(self, count: int, work: Callable[[Worker], None]) -> None:
+        """Start them. Raises NotShared if the system refuses: it allows no more processes or files."""
         self._processes: list[_Process] = []
         self._counts = mmap.mmap(-1, count * _COUNTS.size)
         parent = os.getpid()
@@ -92,13 +93,20 @@ class Workers:
             for number in range(count):
                 results = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close`
                 reading, writing = os.pipe()
-                pid = os.fork()
-                if pid == 0:
-                    _run(work, Worker(number, count, results, self._counts, parent))
-                os.close(writing)
+                try:
+                    pid = os.fork()
+                    if pid == 0:
+                        _run(work, Worker(number, count, results, self._counts, parent))
+                except OSError:
+                    os.close(reading)
+                    raise
+                finally:
+                    os.close(writing)
                 self._processes.append(_Process(pid, reading, results))
-        except BaseException:
+        except BaseException as error:
             self.close()
+            if isinstance(error, OSError):
+                raise NotShared from error
             raise
 
     @property
@@ -159,7 +167,11 @@ def _run(work: Callable[[Worker], None], worker: Worker) -> None:
 
 def _check(process: _Process) -> None:
     """A worker has ended: raises what `Workers.wait` says."""
-    _, status = os.waitpid(process.pid, 0)
+    try:
+        _, status = os.waitpid(process.pid, 0)
+    except ChildProcessError:  # whoever started this program ignores SIGCHLD: nobody knows how it ended
+        process.running = False
+        raise NotShared from None
     process.running = False
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)

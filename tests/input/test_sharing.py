@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -17,6 +18,7 @@ from support.commands import DEMO, amqpscope
 from support.sampling import examples, share
 
 from amqpscope.analysis.share import Share
+from amqpscope.input.workers import NotShared, Workers
 
 ROOT = Path(__file__).parents[2]
 SEVERAL = ROOT / "captures/rules/amqp091/Q-EXCL-DELETE/violating.pcap"
@@ -72,6 +74,32 @@ def test_an_interrupted_run_ends_its_workers() -> None:
     assert result.status == 130
     assert "a worker is left" not in result.err
     assert "0 shared, 1 not" in result.err
+
+
+@pytest.mark.parametrize("refused", ["os.fork", "os.pipe", "tempfile.TemporaryFile"])
+def test_one_process_reads_where_the_system_allows_no_further_one(
+    refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(refused, fail)
+    with pytest.raises(NotShared):
+        Workers(2, lambda _: None)
+
+
+def test_one_process_reads_where_nobody_knows_how_a_worker_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever started the program ignores SIGCHLD, so the system forgets ended processes."""
+
+    def forgotten(*_: object) -> None:
+        raise ChildProcessError
+
+    monkeypatch.setattr(os, "fork", lambda: 2**22)
+    workers = Workers(1, lambda _: None)
+    monkeypatch.setattr(os, "waitpid", forgotten)
+    with pytest.raises(NotShared):
+        list(workers.wait())
+    workers.close()
 
 
 def test_one_process_reads_standard_input(

@@ -20,26 +20,33 @@ def client_context(
 
     Raises FilterError.
     """
-    try:
-        context = ssl.create_default_context(cafile=authority)
-    except (OSError, ValueError) as error:
-        raise FilterError(f"--to-ca {authority}: {_reason(error)}") from error
+    # Not `ssl.create_default_context`, which writes the secrets to the file that SSLKEYLOGFILE names.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if authority is None:
+        context.load_default_certs()
+    else:
+        try:
+            context.load_verify_locations(authority)
+        except (OSError, ValueError) as error:
+            raise FilterError(
+                f"--to-ca {authority}: {_reason(error, 'no certificate in PEM format')}"
+            ) from error
     if insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if certificate is not None:
-        _load(context, "--to-cert", certificate, key)
+        _load(context, "--to-cert", certificate, "--to-key", key)
     return context
 
 
 def server_context(certificate: str, key: str | None) -> ssl.SSLContext:
     """TLS with clients. Raises FilterError."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    _load(context, "--listen-tls", certificate, key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    _load(context, "--listen-tls", certificate, "--listen-key", key)
     return context
 
 
-def _load(context: ssl.SSLContext, option: str, certificate: str, key: str | None) -> None:
+def _load(context: ssl.SSLContext, option: str, certificate: str, key_option: str, key: str | None) -> None:
     def refuse() -> str:
         raise FilterError(f"{option} {certificate}: the private key is encrypted; decrypt the key first")
 
@@ -47,14 +54,15 @@ def _load(context: ssl.SSLContext, option: str, certificate: str, key: str | Non
         context.load_cert_chain(certificate, key, refuse)
     except (OSError, ValueError) as error:
         named = certificate if key is None else f"{certificate} with the key {key}"
-        raise FilterError(f"{option} {named}: {_reason(error)}") from error
+        wrong = "no certificate or key in PEM format, or they do not belong together"
+        if key is None:
+            wrong = f"no certificate or key in PEM format; if the key is in another file, add {key_option}"
+        raise FilterError(f"{option} {named}: {_reason(error, wrong)}") from error
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, wrong: str) -> str:
     if isinstance(error, ssl.SSLError):
-        return (
-            f"no certificate or key in PEM format, or they do not belong together ({error.reason or error})"
-        )
+        return wrong
     return getattr(error, "strerror", None) or str(error)
 
 

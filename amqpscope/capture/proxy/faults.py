@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from amqpscope.capture.proxy.frame_names import FRAME_NAMES
 from amqpscope.errors import FilterError
 
 __all__ = ["Fault", "parse_fault"]
@@ -29,7 +30,7 @@ _LONGEST: Final = 3600.0
 class Fault:
     """One fault. text: as it was asked for. Exactly one of the others is not 0.
 
-    delay: seconds by which the last octets of frames called `frame` are handed on later. drop: after so many
+    delay: seconds by which frames called `frame` are complete later. drop: after so many
     frames called `frame` the connection is reset. split: octets that are handed on at a time. throttle: how
     many are handed on in a second.
     """
@@ -42,17 +43,27 @@ class Fault:
     throttle: float = 0.0
 
 
+def _frame(text: str, word: str) -> str:
+    """The name of a frame in the singular or the plural. Raises FilterError if there is none like that."""
+    for name in (word, word.removesuffix("s"), word.removesuffix("es")):
+        if name in FRAME_NAMES:
+            return name
+    raise FilterError(
+        f"--fault {text!r}: no frame is called {word!r}; `amqpscope read` shows the names of frames, for "
+        "example transfer or basic.publish"
+    )
+
+
 def parse_fault(text: str) -> Fault:
     """The fault of `--fault`. Raises FilterError."""
     plain = " ".join(text.split())
     if found := _DELAY.fullmatch(plain):
         seconds = float(found[2]) * _SECONDS[found[3]]
         if 0 < seconds <= _LONGEST:
-            return Fault(plain, frame=found[1], delay=seconds)
+            return Fault(plain, frame=_frame(text, found[1]), delay=seconds)
     elif found := _DROP.fullmatch(plain):
         if int(found[1]) > 0:
-            name = found[2] if found[2] == "sasl-mechanisms" else found[2].removesuffix("s")
-            return Fault(plain, frame=name, drop=int(found[1]))
+            return Fault(plain, frame=_frame(text, found[2]), drop=int(found[1]))
     elif found := _SPLIT.fullmatch(plain):
         if int(found[1]) > 0:
             return Fault(plain, split=int(found[1]))

@@ -5,9 +5,9 @@ A stream that is no plain AMQP (TLS, WebSocket), or that breaks the frame format
 
 from typing import Final
 
-from dissectors.amqp091.registry import new_method
+from dissectors.amqp091.registry import METHODS, new_method
 
-__all__ = ["FrameNames"]
+__all__ = ["FRAME_NAMES", "FrameNames"]
 
 _PERFORMATIVES: Final = {
     0x10: "open",
@@ -25,6 +25,14 @@ _PERFORMATIVES: Final = {
     0x43: "sasl-response",
     0x44: "sasl-outcome",
 }
+_OTHERS: Final = {2: "content-header", 3: "body", 8: "heartbeat"}
+"""The frames of AMQP 0-9-1 that have no method, by type."""
+
+FRAME_NAMES: Final = frozenset(
+    (*_PERFORMATIVES.values(), *_OTHERS.values(), *(method.name for method in METHODS), "empty", "header")
+)
+"""The names that frames can have, as `read` shows them."""
+
 _HEADER: Final = 8
 _LOOKED_AT: Final = 18
 """Octets of a frame that tell its name: the frame header, and a descriptor as a number."""
@@ -83,9 +91,11 @@ class FrameNames:
             return "header"
         if self._version == 91:
             if begin[0] != 1 or len(begin) < 11:
-                return "heartbeat" if begin[0] == 8 else ""
+                return _OTHERS.get(begin[0], "")
             method = new_method(int.from_bytes(begin[7:9], "big"), int.from_bytes(begin[9:11], "big"))
             return "" if method is None else method.title()
+        if len(begin) == _HEADER:
+            return "empty"
         if begin[4] != 2 or len(begin) < 11 or begin[8] != 0:
             return ""
         if begin[9] == 0x53:

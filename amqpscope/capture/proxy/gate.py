@@ -14,6 +14,15 @@ _TURNS: Final = 20
 """Pieces in a second that a throttle hands on."""
 
 
+class _Waiting:
+    """Octets that wait. moment: when the next piece of them is handed on, by the clock of the loop."""
+
+    def __init__(self, moment: float, octets: bytes) -> None:
+        self.moment = moment
+        self.octets = octets
+        self.at = 0
+
+
 class Gate:
     """One direction of a connection. deliver: hands octets on. remark: says what was done to the newest
     packet. drop: resets the connection. seen: frames of both directions by name.
@@ -38,15 +47,19 @@ class Gate:
         self._names = FrameNames()
         self._split = min((one.split for one in faults if one.split), default=0)
         self._rate = min((one.throttle for one in faults if one.throttle), default=0.0)
-        # What waits: when it is handed on (by the loop's clock), and what.
-        self._queue: deque[tuple[float, bytes]] = deque()
+        # How much is handed on at a time, 0: all.
+        self._piece = self._split
+        if self._rate:
+            turn = max(int(self._rate / _TURNS), 1)
+            self._piece = min(turn, self._split or turn)
+        self._queue: deque[_Waiting] = deque()
         self._free = 0.0  # when all before was handed on
         self._timer: asyncio.TimerHandle | None = None
         self._dropping = False
 
     def take(self, octets: bytes) -> None:
         """Octets were read."""
-        at = 0
+        at = begin = 0
         for end, name in self._names.take(octets):
             if self._dropping:
                 break
@@ -62,8 +75,10 @@ class Gate:
                     self._remark(f"fault: {fault.text}; the proxy resets both peers behind it")
                     self._dropping = True
             if delay or self._dropping:
-                self._put(octets[at:end], delay)
+                self._put(octets[at:begin], 0.0)
+                self._put(octets[begin:end], delay)
                 at = end
+            begin = end
         if not self._dropping:
             self._put(octets[at:], 0.0)
         self._hand_on()
@@ -77,21 +92,18 @@ class Gate:
         self.waiting = 0
 
     def _put(self, octets: bytes, delay: float) -> None:
-        """These wait, behind all others. The last octet of what is delayed is handed on so much later."""
-        size = len(octets)
-        if self._rate:
-            size = max(int(self._rate / _TURNS), 1)
-        if self._split:
-            size = min(size, self._split)
-        now = self._loop.time()
-        for at in range(0, len(octets), max(size, 1)):
-            piece = octets[at : at + size]
-            moment = max(now + delay, self._free)
-            if self._rate:
-                moment += len(piece) / self._rate
-            self._free = moment
-            self._queue.append((moment, piece))
-            self.waiting += len(piece)
+        """These wait, behind all others, and so much longer."""
+        if not octets:
+            return
+        began = max(self._loop.time() + delay, self._free)
+        waiting = _Waiting(began + self._takes(octets, 0), octets)
+        self._free = began + (len(octets) / self._rate if self._rate else 0.0)
+        self._queue.append(waiting)
+        self.waiting += len(octets)
+
+    def _takes(self, octets: bytes, at: int) -> float:
+        """Seconds that the throttle takes for the next piece."""
+        return min(self._piece, len(octets) - at) / self._rate if self._rate else 0.0
 
     def _due(self) -> None:
         self._timer = None
@@ -99,12 +111,18 @@ class Gate:
 
     def _hand_on(self) -> None:
         """Hand on what is due."""
-        while self._queue and self._queue[0][0] <= self._loop.time():
-            piece = self._queue.popleft()[1]
+        while self._queue and self._queue[0].moment <= self._loop.time():
+            waiting = self._queue[0]
+            piece = waiting.octets[waiting.at : waiting.at + (self._piece or len(waiting.octets))]
+            waiting.at += len(piece)
+            if waiting.at < len(waiting.octets):
+                waiting.moment += self._takes(waiting.octets, waiting.at)
+            else:
+                self._queue.popleft()
             self.waiting -= len(piece)
             self._deliver(piece)
         if self._queue:
             if self._timer is None:
-                self._timer = self._loop.call_at(self._queue[0][0], self._due)
+                self._timer = self._loop.call_at(self._queue[0].moment, self._due)
         elif self._dropping:
             self._drop()

@@ -114,7 +114,7 @@ class Relay:
             seen,
             lambda octets: self._deliver(side, octets),
             self._exchange.remark,
-            lambda: self._was_reset(side),
+            lambda: self._was_reset(side, dropped=True),
         )
 
     def start(self) -> None:
@@ -329,14 +329,22 @@ class Relay:
         else:
             self._listen(side)
 
-    def _was_reset(self, side: int) -> None:
-        """A side has reset the connection, and nothing is left to be read from it."""
+    def _was_reset(self, side: int, dropped: bool = False) -> None:
+        """A side has reset the connection, and nothing is left to be read from it.
+
+        dropped: the proxy does it instead. No packet says then that a peer did, and both windows are 0 from
+        now on, because nobody sees what the peers would go on to write.
+        """
         if self._over or self._reset_by >= 0:
             self.close(True)
             return
         self._ended[side] = True
         self._reset_by = side
-        self._emit(side, RST | ACK)
+        if dropped:
+            for one in (CLIENT, SERVER):
+                self._show_window(one, False)
+        else:
+            self._emit(side, RST | ACK)
         self.stop_reading()
         self.sides[side].forget()
         self._leave(side)

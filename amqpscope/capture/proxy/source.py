@@ -11,6 +11,7 @@ import errno
 import os
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any, Final
@@ -38,6 +39,9 @@ _WAITING_OCTETS: Final = 4 * 1024 * 1024
 
 _CONNECT: Final = 10.0
 """Seconds for the target to be found, to accept, and to begin TLS; and for a client to begin TLS."""
+
+_CONNECT_FIRST: Final = 3.0
+"""Seconds for the target to accept at an address, if it has further ones."""
 
 _DRAIN: Final = 1.0
 """Seconds at the end in which peers get what was read for them."""
@@ -84,6 +88,7 @@ class ProxySource(LiveSource, Exchange):
         self._serial = 0
         self._relays: dict[Relay, None] = {}
         self._openings: set[asyncio.Task[None]] = set()
+        self._connecting = 0  # clients without a relay so far
         self._failure = ""  # of the target, as it was reported
         self._failed = 0.0
         self._failures = 0  # that were not reported since
@@ -194,10 +199,11 @@ class ProxySource(LiveSource, Exchange):
                 return
             raw.setblocking(False)
             name = show_address(*address[:2])
-            if len(self._relays) + len(self._openings) >= self._most:
+            if len(self._relays) + self._connecting >= self._most:
                 self._fail(f"a connection was refused: {self._most} connections are open, the most allowed")
                 Side(raw).close(True)
                 continue
+            self._connecting += 1
             task = self.loop.create_task(self._open(Side(raw), address[:2], name))
             self._openings.add(task)
             task.add_done_callback(self._openings.discard)
@@ -208,10 +214,13 @@ class ProxySource(LiveSource, Exchange):
 
     async def _open(self, client: Side, address: tuple[str, int], name: str) -> None:
         """Open the connection to the target, and forward."""
-        server: Side | None = None
+        relay: Relay | None = None
         try:
             self._serial += 1
-            raw, found = await self._connect()
+            try:
+                raw, found = await self._connect()
+            finally:
+                self._connecting -= 1
             if found is None:
                 client.close(True)
                 return
@@ -221,52 +230,85 @@ class ProxySource(LiveSource, Exchange):
                 self.emit(connection.packet(SERVER, RST | ACK, 0))
                 client.close(True)
                 return
-            server = Side(raw)
-            relay = Relay(self, connection, client, server, name, self._faults)
+            relay = Relay(self, connection, client, Side(raw), name, self._faults)
             self._relays[relay] = None
             relay.open()
             if await self._secure(relay):
                 relay.start()
         except BaseException:
-            client.close(True)
-            if server is not None:
-                server.close(True)
+            if relay is None:
+                client.close(True)
+            else:
+                relay.close(True)
             raise
 
     async def _connect(self) -> tuple[socket.socket | None, tuple[str, int] | None]:
         """A socket connected to the target, None if there is none, and the address; None: there is none."""
         shown = show_address(*self._target)
         address: tuple[str, int] | None = None
-        reason = "it did not answer in time"
-        raw: socket.socket | None = None
+        reason = "it has no address"
         try:
             async with asyncio.timeout(_CONNECT):
-                host, port = self._target
-                for family, kind, protocol, _, full in await self.loop.getaddrinfo(
-                    host, port, type=socket.SOCK_STREAM
-                ):
-                    address = (str(full[0]), int(full[1]))
-                    if address == self.address:
-                        reason = "it is the address of the proxy itself"
-                        break
-                    raw = socket.socket(family, kind, protocol)
-                    raw.setblocking(False)
-                    try:
-                        await self.loop.sock_connect(raw, full)
-                    except OSError as error:
-                        reason = _reason(error)
-                        raw.close()
-                        raw = None
-                    else:
-                        return raw, address
-        except TimeoutError:
-            pass
+                places = await self._addresses(*self._target)
         except (OSError, UnicodeError) as error:  # the second: no name of a host looks like that
-            reason = _reason(error)
-        if raw is not None:
-            raw.close()
+            places, reason = [], _reason(error)
+        for number, (family, kind, protocol, _, full) in enumerate(places, 1):
+            address = (str(full[0]), int(full[1]))
+            if self._is_own(address):
+                reason = "it is the address of the proxy itself"
+                break
+            raw = socket.socket(family, kind, protocol)
+            raw.setblocking(False)
+            try:
+                async with asyncio.timeout(_CONNECT if number == len(places) else _CONNECT_FIRST):
+                    await self.loop.sock_connect(raw, full)
+            except BaseException as error:
+                raw.close()
+                if not isinstance(error, OSError):
+                    raise
+                reason = _reason(error)
+            else:
+                return raw, address
         self._fail(f"cannot connect to {shown}: {reason}")
         return None, address
+
+    async def _addresses(self, host: str, port: int) -> list[Any]:
+        """What `socket.getaddrinfo` gives. A name may take long: nobody waits for this thread at the end."""
+        answer: asyncio.Future[list[Any]] = self.loop.create_future()
+
+        def settle(found: list[Any], error: Exception | None) -> None:
+            if answer.done():
+                return
+            if error is None:
+                answer.set_result(found)
+            else:
+                answer.set_exception(error)
+
+        def ask() -> None:
+            found, error = [], None
+            try:
+                found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            except (OSError, UnicodeError) as failure:
+                error = failure
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self.loop.call_soon_threadsafe(settle, found, error)
+
+        threading.Thread(target=ask, name="addresses of the target", daemon=True).start()
+        return await answer
+
+    def _is_own(self, address: tuple[str, int]) -> bool:
+        """Whether this proxy listens at an address."""
+        if address == self.address:
+            return True
+        host, port = self.address
+        if address[1] != port or host not in ("0.0.0.0", "::"):  # noqa: S104  it is compared, not bound
+            return False
+        with socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET) as probe:
+            try:
+                probe.bind((address[0], 0))
+            except OSError:
+                return False  # of another machine
+        return True
 
     async def _secure(self, relay: Relay) -> bool:
         """Begin TLS where it was asked for. False: it failed, and the connection is over."""
@@ -327,7 +369,7 @@ def _listener(listen: tuple[str, int]) -> socket.socket:
     try:
         found = socket.getaddrinfo(*listen, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         listener = socket.create_server(listen, family=found[0][0], backlog=1024)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the second: no name of a host looks like that
         raise CaptureError(f"cannot listen on {shown}: {_reason(error)}") from error
     listener.setblocking(False)
     return listener

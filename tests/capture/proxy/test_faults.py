@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from support.proxied import Proxied
 import amqpscope
 from amqpscope.capture.proxy.faults import Fault, parse_fault
 from amqpscope.capture.proxy.frame_names import FrameNames
+from amqpscope.capture.proxy.gate import Gate
 from amqpscope.errors import FilterError
 
 RULES = Path(__file__).parents[3] / "captures" / "rules"
@@ -83,6 +86,45 @@ def test_a_fault_is_written_as_a_sentence(text: str, fault: Fault) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "frame"),
+    [
+        ("drop-connection after 1 basic.qos", "basic.qos"),
+        ("drop-connection after 3 attaches", "attach"),
+        ("drop-connection after 2 sasl-mechanisms", "sasl-mechanisms"),
+        ("drop-connection after 2 heartbeats", "heartbeat"),
+        ("delay empty 1s", "empty"),
+    ],
+)
+def test_a_frame_is_named_in_the_singular_or_the_plural(text: str, frame: str) -> None:
+    assert parse_fault(text).frame == frame
+
+
+@pytest.mark.parametrize("text", ["delay tranfer 200ms", "drop-connection after 1 basic.qo"])
+def test_a_frame_that_cannot_be_is_an_error(text: str) -> None:
+    with pytest.raises(
+        FilterError, match=r"no frame is called '(tranfer|basic\.qo)'; `amqpscope read` shows"
+    ):
+        parse_fault(text)
+
+
+def test_frames_before_a_delayed_one_are_not_delayed() -> None:
+    with Proxied(faults=[parse_fault("delay transfer 3600s")]) as proxied:
+        proxied.client.give(HEADER + OPEN + TRANSFER)
+        proxied.until(lambda: proxied.server.got == HEADER + OPEN)
+
+
+def test_what_is_throttled_waits_as_it_was_read() -> None:
+    """Not as very many single octets, which take a hundred times as much memory."""
+    loop = asyncio.new_event_loop()
+    faults = [parse_fault("throttle 1B/s"), parse_fault("split 1")]
+    gate = Gate(loop, faults, Counter(), lambda octets: None, print, lambda: None)
+    gate.take(bytes(100_000))
+    assert (gate.waiting, len(gate._queue)) == (100_000, 1)
+    gate.close()
+    loop.close()
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
@@ -131,7 +173,9 @@ def test_a_connection_is_reset_behind_the_frame_that_was_named() -> None:
         proxied.client.give(TRANSFER + TRANSFER + OPEN)
         proxied.until(lambda: proxied.client.ended == proxied.server.ended == "RST")
         assert proxied.server.got == HEADER + TRANSFER + TRANSFER
-        assert proxied.streams.ended == ["RST", ""]
+        # The recording says of no peer that it has ended the connection: the proxy did.
+        assert proxied.streams.ended == ["", ""]
+        assert [one.window for one in proxied.packets[-2:]] == [0, 0]
         assert proxied.source.take_remarks()[-1][1].endswith("the proxy resets both peers behind it")
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import array
+import asyncio
 import fcntl
 import socket
 import termios
 from ipaddress import ip_address
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -185,6 +187,41 @@ def test_a_proxy_does_not_connect_to_itself() -> None:
         proxied.close()
 
 
+def test_a_proxy_on_all_addresses_does_not_connect_to_itself() -> None:
+    proxied = Proxied()
+    port = proxied.source.address[1]
+    try:
+        assert not proxied.source._is_own(("127.0.0.2", port))
+        proxied.source.address = ("0.0.0.0", port)
+        assert proxied.source._is_own(("127.0.0.2", port))
+        assert not proxied.source._is_own(("127.0.0.2", port - 1))
+        assert not proxied.source._is_own(("192.0.2.1", port))
+    finally:
+        proxied.close()
+
+
+def test_a_further_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one drops packets, as a network without a route to IPv6 does."""
+    monkeypatch.setattr("amqpscope.capture.proxy.source._CONNECT_FIRST", 0.01)
+    proxied = Proxied()
+    usual = proxied.source.loop.sock_connect
+
+    async def both(*_: object) -> list[Any]:
+        await asyncio.sleep(0)
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 0, "", one) for one in (("192.0.2.1", 1), proxied.target)
+        ]
+
+    async def connect(raw: socket.socket, place: Any) -> None:
+        await (usual(raw, place) if place == proxied.target else asyncio.Event().wait())
+
+    proxied.source._addresses = both  # type: ignore[method-assign]
+    proxied.source.loop.sock_connect = connect  # type: ignore[method-assign, assignment]
+    with proxied:
+        proxied.client.give(b"hello")
+        proxied.until(lambda: proxied.server.got == b"hello")
+
+
 def test_more_clients_than_allowed_are_refused() -> None:
     with Proxied(connections=1) as proxied:
         other = proxied.connect()
@@ -240,6 +277,11 @@ def test_an_address_in_use_is_an_error() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(CaptureError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
             ProxySource(("127.0.0.1", port), ("127.0.0.1", 1))
+
+
+def test_a_place_to_listen_that_no_host_has_is_an_error() -> None:
+    with pytest.raises(CaptureError, match=r"cannot listen on a\.\.b:1: "):
+        ProxySource(("a..b", 1), ("127.0.0.1", 1))
 
 
 def test_addresses_of_two_versions_are_written_as_ipv6() -> None:

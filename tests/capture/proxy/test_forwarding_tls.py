@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,11 +24,11 @@ class Broker(Proxied):
     def __init__(self, **options: Any) -> None:
         super().__init__(target=("broker.example", 5671), **options)
 
-        async def addresses(*_: object, **__: object) -> list[Any]:
+        async def addresses(*_: object) -> list[Any]:
             await asyncio.sleep(0)
             return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", self.target)]
 
-        self.source.loop.getaddrinfo = addresses  # type: ignore[method-assign, assignment]
+        self.source._addresses = addresses  # type: ignore[method-assign]
 
 
 def encrypted(proxied: Proxied, peer: Peer, context: ssl.SSLContext, name: str | None) -> Peer:
@@ -137,6 +138,24 @@ def test_a_client_that_speaks_no_tls() -> None:
         assert proxied.events[0].startswith("TLS with 127.0.0.1:")
         assert proxied.events[0].endswith(" failed: wrong version number")
         assert proxied.streams.ended == ["RST", ""]
+
+
+def test_a_client_that_begins_tls_is_one_connection() -> None:
+    """It is being opened and has a relay, but counts once."""
+    proxied = Proxied(listen_tls=server_context(credentials(), None), connections=2)
+    with proxied:
+        other = proxied.connect()
+        proxied.until(lambda: len(proxied.source._relays) == 2)
+        assert proxied.events == [] and other.ended == ""
+
+
+def test_secrets_are_not_written_where_an_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "none" / "keys"))
+    client_context(None, None, None, True)
+    client_context(credentials(), None, None, False)
+    server_context(credentials(), None)
 
 
 def test_files_without_a_certificate() -> None:
