@@ -265,6 +265,7 @@ def run(
     from amqpscope.pipeline import session
     from amqpscope.pipeline.appending import addition_to
     from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace
+    from amqpscope.pipeline.inputs import escaped
     from amqpscope.pipeline.lake import Lake
     from amqpscope.pipeline.planner import make_plan
     from amqpscope.pipeline.schemas import TABLES
@@ -293,6 +294,7 @@ def run(
         Lake(out).refuse()
     analysis = None
     added = None
+    unreadable = False
     try:
         with progress(quiet or explain) as shown:
             secrets = secrets_of(tls_keylog, tls_key, settings)
@@ -303,11 +305,11 @@ def run(
                 shaping = {"set-by": set_by, "json": with_json, "dialect": dialect or None}
                 added = addition_to(Lake(out), sets, shaping)
                 chosen = _tables_to_add(added, chosen, wanted)
-                _report_addition(added)
+                unreadable = _report_addition(added)
                 sets = added.sets
                 if not sets:
                     print(printable(f"{Lake(out).name}: nothing is new"))
-                    return Status.FINE
+                    return Status.FAILURE if unreadable else Status.FINE
             if explain and _local_cores(master):
                 _print_plan(make_plan(sets, _local_cores(master), plan, octets, shuffle))
                 return Status.FINE
@@ -331,8 +333,7 @@ def run(
             analysis.clean_up()
         raise
     inputs = [file for one in sets for file in one.files]
-    # A name that is no text is in the tables with escapes.
-    names = {file: file.capture.encode(errors="backslashreplace").decode() for file in inputs}
+    names = {file: escaped(file.capture) for file in inputs}
     skipped = {name for file, name in names.items() if file.skipped}
     troubles = [trouble for trouble in troubles if trouble[0] in set(names.values()) - skipped]
     for capture, reason, detail in troubles[:_TROUBLES_SHOWN]:
@@ -351,6 +352,8 @@ def run(
     outcome.counts["file", "unreadable"] -= len(skipped)
     _print_counts(out, outcome.counts)
     statuses = _statuses(outcome.counts, policy)
+    if unreadable:
+        statuses.append(Status.FAILURE)
     return worst([*statuses, Status.FINDINGS] if any(remark.counts for remark in remarks) else statuses)
 
 
@@ -363,14 +366,24 @@ def _tables_to_add(added: "Addition", chosen: tuple[str, ...], wanted: str) -> t
     return added.tables
 
 
-def _report_addition(added: "Addition") -> None:
-    """Say what is not read, and why."""
+def _report_addition(added: "Addition") -> bool:
+    """Say what is not read, and why. Gives whether an input cannot be read and has no row in the tables."""
     if added.known:
         say(f"{count(len(added.known), 'file')} in the lake already")
     for file in added.grown:
         say(f"{file.capture}: may be longer now, but others of its set are gone: the rest is not added")
     for name in added.apart:
         say(f"{name}: earlier files of this set are gone: connections that continue are joined in the middle")
+    skipped = sum(file.skipped for file in added.unreadable)
+    if skipped:
+        say(f"{count(skipped, 'file')} in directories {'is' if skipped == 1 else 'are'} no capture")
+    unreadable = [file for file in added.unreadable if not file.skipped]
+    for file in unreadable[:_TROUBLES_SHOWN]:
+        assert file.trouble is not None
+        say(f"{file.capture}: {file.trouble.reason}: {file.trouble.detail}: not added")
+    if len(unreadable) > _TROUBLES_SHOWN:
+        say(f"{len(unreadable) - _TROUBLES_SHOWN} more inputs cannot be read and are not added")
+    return bool(unreadable)
 
 
 def _print_plan(plan: "Plan") -> None:

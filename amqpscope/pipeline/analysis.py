@@ -17,7 +17,7 @@ from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace, not_the
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import whole
 from amqpscope.pipeline.flow import BLOCKS, FilePiece
-from amqpscope.pipeline.inputs import shown
+from amqpscope.pipeline.inputs import escaped, shown
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.parts import LakeFile
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
@@ -99,7 +99,7 @@ class Analysis:
     ) -> None:
         self.spark = spark
         self.plan = plan
-        self._sources = tuple(shown(source) for source in sources)
+        self._sources = tuple(escaped(shown(source)) for source in sources)
         self._set_by = set_by
         self._lake: Lake | None = None
         self._secrets = secrets

@@ -6,20 +6,28 @@ whole, and its rows take the place of those that it had: the tables are those of
 Earlier files of the set are read from where they were, also if they are not among the sources of this run.
 Where one is no longer there (`tcpdump -W` overwrites the oldest), its rows stay, and the new files are a
 capture set of their own, NAME#2: a connection that continues in them is joined in the middle.
+
+A file of the lake is recognised under another name. It has moved if it is gone from its old name: a set whose
+files have all moved into another one goes with them. Otherwise the file is a copy, and the set that has the
+original stays. A file takes the place of a recorded one only if it is at least as long.
 """
 
 import hashlib
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import pyarrow.compute as pc
 
-from amqpscope.pipeline.capture_set import CaptureSet, capture_set
+from amqpscope.capture.sink import SegmentSink
+from amqpscope.pipeline.capture_set import CaptureSet, capture_set, naming
 from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.files import FileReader, whole
 from amqpscope.pipeline.inputs import (
     READ_ERRORS,
     CaptureFile,
+    escaped,
     find_inputs,
     first_octets,
     is_remote,
@@ -64,6 +72,7 @@ class Addition(NamedTuple):
 
     known: files that are in the lake already. grown: files that may be longer than they were then, but cannot
     be read again, since others of their set are gone. apart: names of sets whose earlier files are gone.
+    unreadable: files that are new, and are all that is new of their sets, but cannot be read.
     base: the run that all this is about; "" if there is no lake yet. tables: those that the lake has.
     """
 
@@ -72,6 +81,7 @@ class Addition(NamedTuple):
     known: list[CaptureFile]
     grown: list[CaptureFile]
     apart: list[str]
+    unreadable: list[CaptureFile]
     base: str = ""
     tables: tuple[str, ...] = ()
 
@@ -82,7 +92,7 @@ def addition_to(lake: Lake, sets: Iterable[CaptureSet], options: dict[str, Any])
     options: of the run, by their names on the command line, that are to be as they were: else PipelineError.
     """
     if lake.empty():
-        return Addition(list(sets), frozenset(), [], [], [])
+        return Addition(list(sets), frozenset(), [], [], [], [])
     base = lake.written()
     for name, value in options.items():
         was = base.options.get(name, value)
@@ -91,15 +101,19 @@ def addition_to(lake: Lake, sets: Iterable[CaptureSet], options: dict[str, Any])
                 f"{lake.name}: --append needs the options of the earlier runs: --{name} was "
                 f"{was or 'not given'}, and is {value or 'not given'}"
             )
-    rows = lake.dataset("files", lake.parts("files")).to_table().to_pylist()
-    found = addition(sets, (RecordedFile.load(row) for row in rows))
+    rows = lake.rows("files", lake.parts("files"))
+    set_by = options.get("set-by", "directory")
+    found = addition(sets, (RecordedFile.load(row) for row in rows), set_by)
     return found._replace(base=base.name, tables=tuple(base.versions))
 
 
-def addition(sets: Iterable[CaptureSet], recorded: Iterable[RecordedFile]) -> Addition:
-    """What these inputs add to a lake that has these files."""
-    known_files = _KnownFiles(recorded)
-    done = Addition([], frozenset(), [], [], [])
+def addition(
+    sets: Iterable[CaptureSet], recorded: Iterable[RecordedFile], set_by: str = "directory"
+) -> Addition:
+    """What these inputs add to a lake that has these files. set_by: see `capture_sets`."""
+    sets = list(sets)
+    known_files = _KnownFiles(recorded, sets, naming(set_by))
+    done = Addition([], frozenset(), [], [], [], [])
     for one in sets:
         done = _with_set(done, one, known_files)
     return done
@@ -107,65 +121,75 @@ def addition(sets: Iterable[CaptureSet], recorded: Iterable[RecordedFile]) -> Ad
 
 def _with_set(done: Addition, one: CaptureSet, known_files: "_KnownFiles") -> Addition:
     """What is to be done with another capture set, too."""
-    found = {file: known_files.find(file, one.name) for file in one.files}
-    if all(known is not None and _same(file, known) for file, known in found.items()):
+    own = known_files.sets_of(one.name)
+    found = {file: known_files.find(file, own) for file in one.files}
+    if all(row is not None and known_files.length(file, row) == _SAME for file, row in found.items()):
         return done._replace(known=done.known + list(one.files))
-    there = {known.key for known in found.values() if known is not None}
-    related = {known.capture_set for known in found.values() if known} | known_files.sets_of(one.name)
-    for row in [
-        row for name in sorted(related) for row in known_files.readable(name) if row.key not in there
-    ]:
-        for file in _where_it_was(row):
-            if known_files.find(file, row.capture_set) == row:
-                found[file] = row
-                there.add(row.key)
+    moved = {row for row in found.values() if row is not None and known_files.now(row) is None}
+    related = own | {row.capture_set for row in moved}
+    for file, row in found.items():
+        if row is not None and row.capture_set not in related:
+            found[file] = None  # a copy of what another set has
+    keys = {row.key for row in moved}
+    there = set()
+    for row in [row for name in sorted(related) for row in known_files.readable(name)]:
+        file_now = known_files.now(row)
+        if file_now is None:
+            if row.key in keys:
+                there.add(row)
+        elif row.capture_set in own:
+            found.setdefault(file_now, row)
+            there.add(row)
     if len(found) > len(one.files):
         one = capture_set(one.name, found)
-    changed = {file for file, known in found.items() if known is not None and not _same(file, known)}
-    whole = {name for name in related if all(row.key in there for row in known_files.readable(name))}
-    stay = related - whole - done.replaced
-    fresh, known, grown = [], [], []
+    complete = {name for name in related if there.issuperset(known_files.readable(name))}
+    stay = related - complete - done.replaced
+    fresh: list[CaptureFile] = []
+    known: list[CaptureFile] = []
+    grown: list[CaptureFile] = []
+    news = False
     for file, of in found.items():
+        changed = of is None or known_files.length(file, of) != _SAME
         if of is None or of.capture_set not in stay:
             fresh.append(file)
-        elif file in changed:
-            grown.append(file)
+            news = news or changed
         else:
-            known.append(file)
-    news = any(found[file] is None or file in changed for file in fresh)
-    if not news or not any(file.trouble is None for file in fresh):  # nothing that could be analysed
-        return done._replace(known=done.known + known + fresh, grown=done.grown + grown)
+            (grown if changed else known).append(file)
     done = done._replace(known=done.known + known, grown=done.grown + grown)
-    name = one.name if one.name not in stay else _free(one.name, stay)
+    if not news or not any(file.trouble is None for file in fresh):  # nothing that could be analysed
+        new = [file for file in fresh if found[file] is None]
+        old = [file for file in fresh if found[file] is not None]
+        return done._replace(known=done.known + old, unreadable=done.unreadable + new)
+    name = known_files.free_name(one.name, complete, done)
     return done._replace(
-        sets=[*done.sets, one if not stay else capture_set(name, fresh)],
-        replaced=done.replaced | whole,
+        sets=[*done.sets, one if not stay and name == one.name else capture_set(name, fresh)],
+        replaced=done.replaced | complete,
         apart=[*done.apart, one.name] if stay else done.apart,
     )
 
 
-def _where_it_was(row: RecordedFile) -> list[CaptureFile]:
-    """The file that has the name of one in the lake. In an object store it is not looked for: the name is
-    without the options and credentials that this takes.
-    """
-    return [] if is_remote(row.capture) else find_inputs([row.capture])
-
-
-def _free(name: str, taken: set[str]) -> str:
-    number = 2
-    while f"{name}#{number}" in taken:
-        number += 1
-    return f"{name}#{number}"
+_SAME = 0
+_LONGER = 1
 
 
 class _KnownFiles:
-    """The files that a lake has."""
+    """The files that a lake has.
 
-    def __init__(self, recorded: Iterable[RecordedFile]) -> None:
+    sets: that are added. name_of: the set of a file, by the file's name.
+    """
+
+    def __init__(
+        self, recorded: Iterable[RecordedFile], sets: list[CaptureSet], name_of: Callable[[str], str]
+    ) -> None:
         self._sets: dict[str, list[RecordedFile]] = {}
         self._by_identity: dict[str, list[RecordedFile]] = {}
         self._by_time: dict[str, list[RecordedFile]] = {}
         self._by_name: dict[str, RecordedFile] = {}
+        self._name_of = name_of
+        self._inputs = {escaped(file.capture): file for one in sets for file in one.files}
+        self._names = {escaped(one.name) for one in sets}
+        self._now: dict[RecordedFile, CaptureFile | None] = {}
+        self._packets: dict[str, int] = {}
         for row in recorded:
             self._sets.setdefault(row.capture_set, []).append(row)
             if row.identity:
@@ -175,35 +199,104 @@ class _KnownFiles:
                 self._by_name[row.capture] = row
 
     def sets_of(self, name: str) -> set[str]:
-        """The sets in the lake that come of a capture set of this name."""
-        return {known for known in self._sets if known == name or known.startswith(f"{name}#")}
+        """The sets in the lake that come of a capture set of this name: NAME, and NAME#2 and so on, unless
+        that is the name of a directory.
+        """
+        name = escaped(name)
+        pattern = re.compile(re.escape(name) + r"(?:#[0-9]+)?")
+        return {
+            known
+            for known, rows in self._sets.items()
+            if pattern.fullmatch(known) and all(self._name_of(row.capture) == name for row in rows)
+        }
+
+    def free_name(self, name: str, replaced: set[str], done: Addition) -> str:
+        """A name like this one for a set: no other set has it. replaced: sets that go. done: so far."""
+        taken = set(self._sets) - replaced - done.replaced | {escaped(one.name) for one in done.sets}
+        if escaped(name) not in taken:
+            return name
+        taken |= self._names
+        number = 2
+        while escaped(f"{name}#{number}") in taken:
+            number += 1
+        return f"{name}#{number}"
 
     def readable(self, name: str) -> list[RecordedFile]:
         """The files of a set of which packets were read."""
         return [row for row in self._sets[name] if row.packets]
 
-    def find(self, file: CaptureFile, name: str) -> RecordedFile | None:
-        """The file in the lake that this one is, or None. name: of its capture set; of several copies in the
-        lake, the one of the same name or set is taken.
+    def now(self, row: RecordedFile) -> CaptureFile | None:
+        """The file that has the name of one in the lake and is still that one; None if it is gone.
+
+        In an object store it is looked for among the inputs only: the name is without the options and
+        credentials that a look takes.
         """
-        if not file.identity:
-            return self._by_name.get(file.capture)
-        copies = self._by_identity.get(file.identity)
-        if copies:
-            own = self.sets_of(name)
-            return min(copies, key=lambda row: (row.capture != file.capture, row.capture_set not in own))
-        # A file that had fewer octets than are compared has grown since.
-        for row in self._by_time.get(file.identity.partition("-")[0], []):
-            if _begins_as(file, row.identity):
-                return row
-        named = self._by_name.get(file.capture)  # of a lake without identities
-        return named if named is not None and named.packets and named.size == file.size else None
+        if row not in self._now:
+            file = self._inputs.get(row.capture)
+            if file is None and not is_remote(row.capture):
+                file = next((one for one in find_inputs([row.capture]) if one.capture == row.capture), None)
+            if file is not None and (file.trouble is not None or self.length(file, row) is None):
+                file = None
+            self._now[row] = file
+        return self._now[row]
+
+    def find(self, file: CaptureFile, own: set[str]) -> RecordedFile | None:
+        """The file in the lake that this one is, or None. own: the sets in the lake that come of its set; of
+        several copies in the lake, the one of the same name or set is taken.
+        """
+        name = escaped(file.capture)
+        named = self._by_name.get(name)
+        rows = [] if named is None else [named]
+        if file.identity:
+            rows += self._by_time.get(file.identity.partition("-")[0], [])
+        best: tuple[tuple[bool, bool, int, bool], RecordedFile] | None = None
+        for row in rows:
+            length = self.length(file, row)
+            if length is None:
+                continue
+            copied = row.capture != name and self.now(row) is not None
+            if copied and length == _LONGER:
+                continue
+            rank = (row.capture != name, row.capture_set not in own, length, copied)
+            if best is None or rank < best[0]:
+                best = (rank, row)
+        return None if best is None else best[1]
+
+    def length(self, file: CaptureFile, row: RecordedFile) -> int | None:
+        """Whether a file is one of the lake, and as long as it was, or longer. None if it is another one, or
+        shorter.
+        """
+        if not row.identity:
+            if escaped(file.capture) != row.capture:
+                return None
+            if file.identity:  # of a lake without identities
+                return _SAME if row.packets and file.size == row.size else None
+        elif file.identity != row.identity:
+            # A file that had fewer octets than are compared has grown since.
+            return _LONGER if file.identity and _begins_as(file, row.identity) else None
+        if file.compression == row.compression and (file.size == row.size or not file.compression):
+            more = file.size - row.size
+        elif _octets_of_gzip(file, row) == row.size % 2**32:
+            more = 0
+        else:
+            more = self._packets_of(file) - row.packets
+        return None if more < 0 else _LONGER if more else _SAME
+
+    def _packets_of(self, file: CaptureFile) -> int:
+        """How many packets a file has."""
+        if file.path not in self._packets:
+            reader = FileReader(file, 0, whole(file), SegmentSink())
+            for _ in reader:
+                pass
+            self._packets[file.path] = reader.fate([]).packets
+        return self._packets[file.path]
 
 
 def _begins_as(file: CaptureFile, identity: str) -> bool:
-    """Whether a file begins with the octets that an identity is of."""
-    _, octets, digest = identity.split("-")
-    if int(octets) >= int(file.identity.split("-")[1]):
+    """Whether a file begins with the octets that an identity is of, and has more."""
+    time, octets, digest = identity.split("-")
+    its_time, its_octets, _ = file.identity.split("-")
+    if its_time != time or int(octets) >= int(its_octets):
         return False
     try:
         _, block = first_octets(file)
@@ -212,21 +305,18 @@ def _begins_as(file: CaptureFile, identity: str) -> bool:
     return hashlib.sha256(block[: int(octets)]).hexdigest()[:32] == digest
 
 
-def _same(file: CaptureFile, known: RecordedFile) -> bool:
-    """Whether a file is as long as it was. If that cannot be seen, as of a file that was compressed by zstd
-    meanwhile, it counts as changed.
+def _octets_of_gzip(file: CaptureFile, row: RecordedFile) -> int | None:
+    """How many octets a file had before gzip compressed it, modulo 2^32 (RFC 1952). None if it did not, or
+    the recorded file was compressed already.
     """
-    if file.compression == known.compression:
-        return file.size == known.size
-    if file.compression != "gzip" or known.compression:
-        return False
+    if file.compression != "gzip" or row.compression:
+        return None
     try:
         with open_file(file) as opened:
             opened.seek(-4, os.SEEK_END)
-            octets = int.from_bytes(opened.read(4), "little")  # RFC 1952: of what is compressed, modulo 2^32
+            return int.from_bytes(opened.read(4), "little")
     except READ_ERRORS:
-        return False
-    return octets == known.size % 2**32
+        return None
 
 
 def kept_files(
@@ -246,8 +336,9 @@ def kept_files(
                 kept[name].append(file)
                 continue
             writer = PartWriter(staging, f"{stem}-{name}-{number}")
-            for batch in lake.dataset(name, [file]).to_batches(filter=stays):
-                if batch.num_rows:
-                    writer.write(name, batch)
+            with lake.explained():
+                for batch in lake.dataset(name, [file]).to_batches(filter=stays):
+                    if batch.num_rows:
+                        writer.write(name, batch)
             made += writer.close()
     return kept, made

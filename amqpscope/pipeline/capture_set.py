@@ -8,9 +8,9 @@ are put in the order of time, as `check --merge` does; up to MAX_MERGE_OPEN at a
 import heapq
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from amqpscope.capture.reader import for_magic
 from amqpscope.limits import MAX_MERGE_OPEN, MAX_TIME
@@ -26,7 +26,15 @@ from amqpscope.pipeline.inputs import (
 )
 from amqpscope.pipeline.packets import MAX_FILES
 
-__all__ = ["CaptureSet", "capture_set", "capture_sets", "fit_to_read", "fit_to_replace", "not_there"]
+__all__ = [
+    "CaptureSet",
+    "capture_set",
+    "capture_sets",
+    "fit_to_read",
+    "fit_to_replace",
+    "naming",
+    "not_there",
+]
 
 _LAST_LOOK = 256 * 1024
 """Octets at the end of a file of several that are looked at, to see whether they overlap in time."""
@@ -54,10 +62,10 @@ def capture_sets(sources: Iterable[str], set_by: str = "directory") -> list[Capt
     set_by: `directory`, `file`, or a regular expression that is searched in the path: what its first group
     matches (or all of it) names the set; files in which it is not found are each a set of their own.
     """
-    named = _naming(set_by)
+    named = naming(set_by)
     sets: dict[str, list[CaptureFile]] = {}
     for file in find_inputs(sources):
-        sets.setdefault(named(file), []).append(file)
+        sets.setdefault(named(file.capture), []).append(file)
     for name, files in sets.items():
         if len(files) > MAX_FILES:
             raise PipelineError(f"{name}: {len(files)} files in one capture set, at most {MAX_FILES} can be")
@@ -107,21 +115,22 @@ def fit_to_replace(sets: list[CaptureSet], allow_missing: bool) -> None:
     fit_to_read(sets, allow_missing, f": nothing is replaced{hint}")
 
 
-def _naming(set_by: str) -> Any:
+def naming(set_by: str) -> Callable[[str], str]:
+    """What names the capture set of a file, by the name of the file. set_by: see `capture_sets`."""
     if set_by == "directory":
-        return lambda file: os.path.dirname(file.capture) or "."
+        return lambda capture: os.path.dirname(capture) or "."
     if set_by == "file":
-        return lambda file: file.capture
+        return lambda capture: capture
     try:
         pattern = re.compile(set_by)
     except re.error as error:
         raise PipelineError(f"--set-by {set_by}: not a regular expression ({error})") from error
 
-    def by_pattern(file: CaptureFile) -> str:
-        match = pattern.search(file.capture)
+    def by_pattern(capture: str) -> str:
+        match = pattern.search(capture)
         if match is None:
-            return file.capture
-        return match.group(1 if pattern.groups else 0) or file.capture
+            return capture
+        return match.group(1 if pattern.groups else 0) or capture
 
     return by_pattern
 

@@ -35,9 +35,18 @@ def heat_of(report: LakeReport) -> Heat:
                 hours = days.setdefault(group["hour"][:10], [None] * 24)
                 at = int(group["hour"][11:13])
                 hours[at] = (hours[at] or 0) + group.get("findings", 0)
-    cut_off = any(name in report.answers and report.answers[name].more for name in ("activity", "hours"))
     dates = sorted(days)
-    if cut_off:
-        dates = dates[1:]  # the earliest one may be incomplete
+    # The earliest date of an answer that is cut off may be incomplete, and those before it lack its numbers.
+    ends = [_earliest(report, name) for name in ("activity", "hours") if _cut_off(report, name)]
+    dates = [date for date in dates if date > max(ends, default="")]
     shown = [HeatDay(date, days[date]) for date in dates[-_MOST_DAYS:]]
-    return Heat(shown, cut_off or len(shown) < len(dates))
+    return Heat(shown, bool(ends) or len(shown) < len(dates))
+
+
+def _cut_off(report: LakeReport, name: str) -> bool:
+    return name in report.answers and report.answers[name].more
+
+
+def _earliest(report: LakeReport, name: str) -> str:
+    """The earliest date of an answer."""
+    return min((group["hour"][:10] for group in report.groups(name) if group["hour"] is not None), default="")

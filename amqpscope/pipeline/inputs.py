@@ -36,6 +36,7 @@ __all__ = [
     "Times",
     "Trouble",
     "damaged",
+    "escaped",
     "file_system",
     "find_inputs",
     "first_octets",
@@ -144,6 +145,11 @@ def shown(path: str) -> str:
     scheme, _, rest = path.partition("?")[0].partition("://")
     authority, slash, inner = rest.partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{unquote(inner)}"
+
+
+def escaped(name: str) -> str:
+    """A name as the tables have it: octets of a file's name that are no text as escapes."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def is_remote(path: str) -> bool:

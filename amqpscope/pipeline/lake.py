@@ -21,10 +21,11 @@ import contextlib
 import os
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -58,13 +59,11 @@ class Lake:
     def __init__(self, path: str, as_of: str = "") -> None:
         if not path:
             raise PipelineError("the name of the lake is empty: give a directory or a URL")
-        self.path = plain(path.rstrip("/") or path)
+        self.path = plain(path if path.endswith("://") else path.rstrip("/") or path)
         self.name = shown(self.path)
-        try:
+        with self.explained():
             self._system, self._root = file_system(self.path)
             self._delta = DeltaTables(self._whole(), self._system, self.name)
-        except OSError as error:
-            raise PipelineError(f"{self.name}: {error}") from error
         self._as_of = as_of
         self._read: Run | None = None  # the run that readers see, once they have looked
         self._lease = Lease(self._system, self._root, self.name)
@@ -90,12 +89,10 @@ class Lake:
 
     def run_rows(self) -> list[dict[str, Any]]:
         """The rows of `runs`, in the order of their commits; [] if there is no lake."""
-        try:
+        with self.explained():
             if self._system.get_file_info(f"{self._root}/{RUNS.name}").type == fs.FileType.NotFound:
                 return []
-            rows = self.dataset(RUNS.name, self._delta.files(RUNS.name)).to_table().to_pylist()
-        except OSError as error:
-            raise PipelineError(f"{self.name}: {error}") from error
+        rows = self.rows(RUNS.name, self._delta.files(RUNS.name))
         return sorted(rows, key=lambda row: row["number"])
 
     def written(self) -> Run:
@@ -176,23 +173,36 @@ class Lake:
             partitions=[in_partition(part.path) for part in parts] if LAKE_TABLES[name].partitioned else None,
         )
 
+    def rows(self, name: str, parts: list[LakeFile]) -> list[dict[str, Any]]:
+        """All rows of files of a table."""
+        with self.explained():
+            found: list[dict[str, Any]] = self.dataset(name, parts).to_table().to_pylist()
+        return found
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Raise PipelineError, in one line, for what pyarrow and the file system raise."""
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            line = (str(error).splitlines() or [type(error).__name__])[0]
+            raise PipelineError(f"{self.name}: {line}") from error
+
     def troubles(self) -> list[tuple[str, str, str]]:
         """The inputs that were not read, or not to the end: capture, reason, detail."""
         found: list[tuple[str, str, str]] = []
         for part in self.parts("files"):
-            with self._system.open_input_file(f"{self._root}/{part.path}") as file:
+            with self.explained(), self._system.open_input_file(f"{self._root}/{part.path}") as file:
                 rows = pq.read_table(file, columns=["capture", "status", "reason", "detail"]).to_pylist()
             found += [(row["capture"], row["reason"], row["detail"]) for row in rows if row["status"] != "ok"]
         return sorted(found)
 
     def refuse(self) -> None:
         """Raise PipelineError if no run may begin: a directory of something else, or another run at work."""
-        try:
+        with self.explained():
             self._refuse_others()
             if self._system.get_file_info(self._root).type != fs.FileType.NotFound:
                 self._lease.refuse_if_held(_new_run())
-        except OSError as error:
-            raise PipelineError(f"{self.name}: {error}") from error
 
     def begin(self) -> tuple[str, str]:
         """A new run: its name, and its staging directory. PipelineError: see `refuse`.
@@ -211,7 +221,7 @@ class Lake:
             self._system.create_dir(f"{self._root}/{_STAGING}/{run}", recursive=True)
             self._convert()
             self._mend()
-        except (OSError, PipelineError) as error:
+        except (OSError, pa.ArrowException, PipelineError) as error:
             self.abandon()
             raise (
                 error if isinstance(error, PipelineError) else PipelineError(f"{self.name}: {error}")
@@ -273,11 +283,12 @@ class Lake:
             runs = self.runs()
             if (runs[-1] if runs else None) != self._base:
                 raise PipelineError(f"{self.name}: another run has written to this lake")
+            self._delta.make(RUNS)  # by which the next run knows the lake, if this one dies here
             placed = [self._move(f"{_STAGING}/{run}/{part.path}", part) for part in sorted(parts)]
             for name, files in (kept or {}).items():
                 placed += [file for file in files if file.table == name]
             self._publish(run, placed, notes)
-        except OSError as error:
+        except (OSError, pa.ArrowException) as error:
             raise PipelineError(f"{self.name}: {error}") from error
         finally:
             self.abandon()
@@ -291,7 +302,6 @@ class Lake:
 
     def _publish(self, run: str, files: list[LakeFile], notes: RunNotes) -> None:
         """Commit each table, then the run. files: of all tables, at their places."""
-        self._delta.make(RUNS)
         tables = []
         for name, of in TABLES.items():
             self._lease.check()
@@ -325,6 +335,7 @@ class Lake:
         run, notes, parts = before.read()
         if run not in [one.name for one in self.runs()]:
             self._number = 1 + max(self._delta.number(name) for name in LAKE_TABLES)
+            self._delta.make(RUNS)
             for source, part in parts:
                 if self._system.get_file_info(f"{self._root}/{source}").type != fs.FileType.NotFound:
                     self._move(source, part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -176,6 +177,218 @@ def test_copies(tmp_path: Path) -> None:
     assert contents(lake) == contents(tmp_path / "whole")
 
 
+PIECES = cut(ROTATED["ten"], 3)
+LARGE = (PIECES[0][:24], records(ROTATED["0-9-1"].read_bytes())[1] * 4)
+"""A header, and packets of more than 64 KiB."""
+
+
+def put(path: Path, content: bytes) -> Path:
+    """A file with its directories."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def same_as_one_run(lake: Path, folder: Path) -> bool:
+    """Whether a lake has the rows of one run over all files of a directory."""
+    whole = lake.parent / "whole"
+    run(whole, folder, append=False)
+    return contents(lake) == contents(whole)
+
+
+@pytest.mark.parametrize("name", ["two/part.pcap", "one/part.pcap"])
+def test_a_shorter_copy_replaces_nothing(tmp_path: Path, name: str) -> None:
+    """It has the same first 64 KiB. The command is given the shorter file alone."""
+    folder = tmp_path / "in"
+    header, packets = LARGE
+    put(folder / "one" / "a.pcap", header + b"".join(packets))
+    run(tmp_path / "lake", folder)
+    part = put(folder / name, header + b"".join(packets[: len(packets) * 3 // 4]))
+    assert part.stat().st_size > 64 * 1024
+    added = run(tmp_path / "lake", part)
+    assert added is not None and added.replaced == ({f"{folder}/one"} if name.startswith("one") else set())
+    assert same_as_one_run(tmp_path / "lake", folder)
+
+
+def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
+    """The rows of the longer file stay, and the shorter file is recognised from then on."""
+    header, packets = LARGE
+    path = put(tmp_path / "in" / "a.pcap", header + b"".join(packets))
+    run(tmp_path / "lake", path)
+    before = contents(tmp_path / "lake")
+    path.write_bytes(header + b"".join(packets[: len(packets) * 3 // 4]))
+    added = run(tmp_path / "lake", path)
+    assert added is not None and [one.name for one in added.sets] == [f"{tmp_path}/in#2"]
+    after = contents(tmp_path / "lake")
+    for name in TABLES:
+        assert [row for row in after[name] if row["capture_set"] == f"{tmp_path}/in"] == before[name]
+    added = run(tmp_path / "lake", path)
+    assert added is not None and (added.sets, len(added.known)) == ([], 1)
+
+
+def test_a_longer_copy_elsewhere(tmp_path: Path) -> None:
+    """It takes the place of the recorded file only if that is gone."""
+    folder = tmp_path / "in"
+    header, packets = LARGE
+    shorter = put(folder / "one" / "a.pcap", header + b"".join(packets[: len(packets) * 3 // 4]))
+    run(tmp_path / "lake", folder)
+    longer = put(folder / "two" / "a.pcap", header + b"".join(packets))
+    added = run(tmp_path / "lake", longer)
+    assert added is not None and added.replaced == set()
+    assert same_as_one_run(tmp_path / "lake", folder)
+    shorter.unlink()
+    put(folder / "three" / "a.pcap.gz", gzip.compress(longer.read_bytes()))
+    longer.unlink()
+    added = run(tmp_path / "lake", folder)
+    assert added is not None and (added.sets, len(added.known)) == ([], 1)
+
+
+def test_a_copy_beside_a_new_file(tmp_path: Path) -> None:
+    """The set of the original stays, whether its files are among the sources or not."""
+    folder = tmp_path / "in"
+    put(folder / "one" / "a.pcap", PIECES[0])
+    put(folder / "one" / "x.pcap", PIECES[2])
+    run(tmp_path / "lake", folder)
+    put(folder / "two" / "copy.pcap", PIECES[0])
+    put(folder / "two" / "b.pcap", PIECES[1])
+    added = run(tmp_path / "lake", folder / "two")
+    assert added is not None and added.replaced == set() and added.apart == []
+    assert same_as_one_run(tmp_path / "lake", folder)
+
+
+def test_a_copy_in_the_same_directory(tmp_path: Path) -> None:
+    """The original keeps its row, also if it is not among the sources."""
+    folder = tmp_path / "in"
+    put(folder / "a.pcap", PIECES[0])
+    run(tmp_path / "lake", folder)
+    run(tmp_path / "lake", put(folder / "copy.pcap", PIECES[0]), put(folder / "b.pcap", PIECES[1]))
+    assert same_as_one_run(tmp_path / "lake", folder)
+
+
+def test_files_that_have_moved(tmp_path: Path) -> None:
+    """A directory has another name now. Then one file of it moves to a further directory."""
+    folder = tmp_path / "in"
+    put(folder / "one" / "a.pcap", PIECES[0])
+    put(folder / "one" / "b.pcap", PIECES[1])
+    run(tmp_path / "lake", folder)
+    (folder / "one").rename(folder / "two")
+    put(folder / "two" / "c.pcap", PIECES[2])
+    added = run(tmp_path / "lake", folder)
+    assert added is not None and added.replaced == {f"{folder}/one"}
+    assert same_as_one_run(tmp_path / "lake", folder)
+    (folder / "three").mkdir()
+    (folder / "two" / "a.pcap").rename(folder / "three" / "a.pcap")
+    put(folder / "three" / "d.pcap", ROTATED["0-9-1"].read_bytes())
+    added = run(tmp_path / "lake", folder)
+    assert added is not None and added.replaced == set() and len(added.known) == 3
+    assert [[file.path for file in one.files] for one in added.sets] == [[f"{folder}/three/d.pcap"]]
+
+
+def test_directories_with_names_like_those_of_sets(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    lake = tmp_path / "lake"
+    for number, name in enumerate(("job", "job#1", "job#2")):
+        put(folder / name / "a.pcap", PIECES[number])
+    run(lake, folder / "job#2")
+    run(lake, folder / "job#1")
+    run(lake, folder / "job")
+    assert same_as_one_run(lake, folder)
+    put(folder / "job" / "a.pcap", ROTATED["0-9-1"].read_bytes())
+    added = run(lake, folder / "job")
+    assert added is not None and [one.name for one in added.sets] == [f"{folder}/job#3"]
+    put(folder / "job#3" / "a.pcap", PIECES[0][:24] + b"".join(records(PIECES[0])[1][2:]))
+    added = run(lake, folder / "job#3")
+    assert added is not None and added.replaced == set()
+    assert [one.name for one in added.sets] == [f"{folder}/job#3#2"]
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    """Tables have them with escapes. The files are recognised, and gone ones of their sets, too."""
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/in\xe9"))
+    put(folder / "a.pcap", PIECES[0])
+    run(tmp_path / "lake", folder)
+    (run_row,) = Lake(str(tmp_path / "lake")).run_rows()
+    assert run_row["sources"] == [f"{tmp_path}/in\\udce9"]
+    put(folder / "a.pcap", PIECES[1])
+    added = run(tmp_path / "lake", folder)
+    assert added is not None and added.apart == [str(folder)]
+    put(folder / "b.pcap", PIECES[2])
+    added = run(tmp_path / "lake", folder)
+    assert added is not None and added.replaced == {f"{tmp_path}/in\\udce9#2"}
+    rows = contents(tmp_path / "lake")["files"]
+    assert sorted((row["capture_set"], row["capture"].rpartition("/")[2]) for row in rows) == [
+        (f"{tmp_path}/in\\udce9", "a.pcap"),
+        (f"{tmp_path}/in\\udce9#2", "a.pcap"),
+        (f"{tmp_path}/in\\udce9#2", "b.pcap"),
+    ]
+
+
+def test_a_gone_file_without_identity(tmp_path: Path) -> None:
+    """Nothing in its first octets is TCP. Its rows stay."""
+    folder = tmp_path / "in"
+    header, packets = records(PIECES[0])
+    noise = b"".join(record[:16] + bytes(len(record) - 16) for record in packets)
+    (folder / "a.pcap").parent.mkdir()
+    put(folder / "a.pcap", header + noise * (1 + 64 * 1024 // len(noise)) + b"".join(packets))
+    run(tmp_path / "lake", folder)
+    before = contents(tmp_path / "lake")
+    assert before["frames"] != [] and before["files"][0]["identity"] is None
+    (folder / "a.pcap").unlink()
+    put(folder / "b.pcap", PIECES[1])
+    added = run(tmp_path / "lake", folder)
+    assert added is not None and [one.name for one in added.sets] == [f"{folder}#2"]
+    after = contents(tmp_path / "lake")
+    assert [row for row in after["frames"] if row["capture_set"] == str(folder)] == before["frames"]
+
+
+def test_new_inputs_that_cannot_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    put(folder / "a.pcap", PIECES[0])
+    run(tmp_path / "lake", folder)
+    note = put(tmp_path / "other" / "note.txt", b"no capture")
+    added = run(tmp_path / "lake", folder, note)
+    assert added is not None and added.sets == []
+    assert [file.path for file in added.known] == [f"{folder}/a.pcap"]
+    assert [file.path for file in added.unreadable] == [str(note)]
+
+
+def test_damaged_tables(tmp_path: Path) -> None:
+    """One line says which lake it is."""
+    lake = tmp_path / "lake"
+    run(lake, ROTATED["ten"])
+    (part,) = (lake / "files").glob("*.parquet")
+    part.write_bytes(b"no table")
+    with pytest.raises(PipelineError, match=f"^{lake}: .*[Pp]arquet"):
+        addition_to(Lake(str(lake)), capture_sets([str(ROTATED["0-9-1"])]), {})
+    (part,) = (lake / "runs").glob("*.parquet")
+    part.write_bytes(b"no table")
+    with pytest.raises(PipelineError, match=f"^{lake}: .*[Pp]arquet"):
+        Lake(str(lake)).runs()
+    with pytest.raises(PipelineError, match=r"^s3://: "):
+        Lake("s3://").runs()
+
+
+def test_a_first_run_that_dies_while_its_files_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = tmp_path / "lake"
+    moves = []
+    move = Lake._move
+
+    def dies(self: Lake, source: str, part: Any) -> Any:
+        moves.append(source)
+        if len(moves) > 1:
+            raise OSError("the machine is switched off")
+        return move(self, source, part)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Lake, "_move", dies)
+        with pytest.raises(PipelineError, match="switched off"):
+            run(lake, ROTATED["ten"])
+    assert Lake(str(lake)).empty()
+    run(lake, ROTATED["ten"])
+    run(tmp_path / "whole", ROTATED["ten"])
+    assert contents(lake) == contents(tmp_path / "whole")
+
+
 def test_other_options(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     run(lake, ROTATED["ten"])
@@ -215,3 +428,10 @@ def test_command(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     rows = contents(lake)
     assert len(rows["files"]) == 2 and len(rows["connections"]) > 1 and rows["frames"] == []
     assert amqpscope(capsys, *command, "--tables", "links").status == 2
+    note = put(tmp_path.parent / "note.txt", b"no capture")
+    result = amqpscope(capsys, *command, note)
+    assert (result.status, result.out) == (2, f"{lake}: nothing is new\n")
+    assert result.err.splitlines() == [
+        "amqpscope: 2 files in the lake already",
+        f"amqpscope: {note}: foreign: not a capture file (neither pcap nor pcapng): not added",
+    ]

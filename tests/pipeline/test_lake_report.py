@@ -163,6 +163,20 @@ def test_the_map_tells_quiet_hours_from_missing_ones() -> None:
     assert (later.date, later.findings[10]) == ("2026-03-12", 1)
 
 
+def test_the_map_begins_where_its_numbers_are_complete() -> None:
+    """Findings of the first day are cut off: a day without their numbers would seem to be one without any."""
+    tables = Tables()
+    for days in range(3):
+        tables.connection(start=HOUR + datetime.timedelta(days=days), connection=f"c>s#{days}")
+        tables.finding(time=HOUR + datetime.timedelta(days=days))
+    report = reported(tables)
+    assert [day.date for day in heat_of(report).days] == ["2026-01-31", "2026-02-01", "2026-02-02"]
+    hours = report.answers["hours"]
+    cut_off = hours._replace(table=hours.table.slice(0, 2), wheres=hours.wheres[:2], more=True)
+    heat = heat_of(report._replace(answers={**report.answers, "hours": cut_off}))
+    assert ([day.date for day in heat.days], heat.more) == (["2026-02-02"], True)
+
+
 @pytest.fixture(scope="module")
 def hostile() -> LakeReport:
     return reported(busy(HOSTILE, 120), "la ke\x1b[31m")
