@@ -303,6 +303,7 @@ def run(
                 fit_to_replace(sets, allow_missing)
             if append:
                 shaping = {"set-by": set_by, "json": with_json, "dialect": dialect or None}
+                shaping |= {"spec": policy.spec, "profile": policy.profile}
                 added = addition_to(Lake(out), sets, shaping)
                 chosen = _tables_to_add(added, chosen, wanted)
                 unreadable = _report_addition(added)

@@ -26,7 +26,9 @@ def duration(option: str, text: str) -> int:
     """Nanoseconds, more than none. Raises FilterError, which names the option."""
     number, unit = _split(option, text)
     if unit not in _DURATIONS or not 0 < number * _DURATIONS[unit] <= _LONGEST:
-        raise FilterError(f"{option} {text!r}: must be a duration such as 10, 0.5s, 15min, 2h or 7d")
+        raise FilterError(
+            f"{option} {text!r}: must be a duration such as 0.5s, 15min, 2h or 7d, above 0 and up to 3660d"
+        )
     return max(int(number * _DURATIONS[unit] * _SECOND), 1)
 
 

@@ -173,7 +173,13 @@ class Analysis:
                 f"{shown(path)}: nothing is replaced: {gone} of the files were not where the workers look; "
                 "--allow-missing continues without these files"
             )
-        notes = self._notes(REPLACE if added is None else APPEND, wanted, dialect, with_json)
+        shaping = {
+            "json": with_json,
+            "dialect": dialect or None,
+            "spec": terms.policy.spec,
+            "profile": terms.policy.profile,
+        }
+        notes = self._notes(REPLACE if added is None else APPEND, wanted, shaping)
         kept: dict[str, list[LakeFile]] = {}
         rewritten: list[LakeFile] = []
         if added is not None:
@@ -188,15 +194,14 @@ class Analysis:
         lake.commit(run, [*parts, *rewritten], notes, kept)
         return AnalysisResult(parts, counts)
 
-    def _notes(self, kind: str, tables: tuple[str, ...], dialect: str, with_json: bool) -> RunNotes:
-        """What the table `runs` has about the run."""
+    def _notes(self, kind: str, tables: tuple[str, ...], shaping: dict[str, Any]) -> RunNotes:
+        """What the table `runs` has about the run. shaping: options that shape the rows."""
         read = [file for one in self.plan.sets for file in one.files if file.trouble is None]
         options = {
             "plan": self.plan.kind,
             "set-by": self._set_by,
             "tables": tables,
-            "json": with_json,
-            "dialect": dialect or None,
+            **shaping,
         }
         octets = sum(file.size for file in read)
         return RunNotes(kind, tables, self._sources, options, len(read), octets)

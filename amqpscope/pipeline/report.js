@@ -157,7 +157,7 @@
   function section(name, title, parts, nothing, words) {
     const missing = data.answers[name] === undefined;
     const empty = !missing && !answer(name).groups.length;
-    const inside = missing ? [make("p", { class: "dim" }, "The lake does not have the tables for this.")] :
+    const inside = missing ? [make("p", { class: "dim" }, data.left_out[name] || "The lake does not have the tables for this.")] :
       empty ? [make("p", { class: "dim" }, nothing)] : [words ? make("p", { class: "dim" }, words) : "", ...parts()];
     main.append(make("section", { id: `section-${name}`, "aria-labelledby": `title-${name}` },
       make("h2", { id: `title-${name}` }, title), ...inside));

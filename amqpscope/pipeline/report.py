@@ -19,6 +19,7 @@ from amqpscope.pipeline.table_rows import row_objects
 from amqpscope.report.printable import printable
 
 __all__ = [
+    "CHANGES",
     "MAX_CHANCE",
     "LakeAnswer",
     "LakeReport",
@@ -40,6 +41,8 @@ _MOST: Final = {
 """Groups that the report shows of questions of which `summary` shows fewer."""
 
 _MOST_CHANGES: Final = 60
+
+CHANGES: Final = "Rules that only one of two successive versions of a product breaks"
 
 MAX_CHANCE: Final = 0.05
 """A difference between two versions that is likelier than this without any cause proves nothing."""
@@ -89,12 +92,14 @@ class VersionChange(NamedTuple):
 
 class LakeReport(NamedTuple):
     """name: of the lake, as the user calls it. as_of: the run that left the tables so, "" for the last one.
-    answers: by the names of their questions, and `changes`.
+    answers: by the names of their questions, and `changes`. left_out: why there is no answer to a question
+    although the lake has its tables.
     """
 
     name: str
     as_of: str
     answers: dict[str, LakeAnswer]
+    left_out: dict[str, str] = {}  # noqa: RUF012 - nobody changes it
 
     def groups(self, name: str) -> list[dict[str, Any]]:
         """The groups of an answer; none if the lake does not have the tables of the question."""
@@ -116,9 +121,18 @@ def lake_report(engine: Engine, name: str, as_of: str = "") -> LakeReport:
                 engine, question._replace(most=_MOST.get(question.name, question.most))
             )
     broken = answers.pop("broken", None)
-    if broken is not None and not broken.more:  # or what a version breaks is not known for certain
-        answers["changes"] = _changes(answers["products"], broken)
-    return LakeReport(name, as_of, answers)
+    left_out = {}
+    if broken is not None:
+        products = answers["products"]
+        cut_off = [one for one in (products, broken) if one.more]
+        if cut_off:  # what a version breaks, or which the next version is, is not known for certain
+            asked = cut_off[0].question
+            left_out["changes"] = (
+                f'The lake has more than {asked.most} groups of "{asked.title}": too many for this.'
+            )
+        else:
+            answers["changes"] = _changes(products, broken)
+    return LakeReport(name, as_of, answers, left_out)
 
 
 def _answer(engine: Engine, question: LakeQuestion) -> LakeAnswer:
@@ -133,6 +147,8 @@ def report_object(report: LakeReport) -> dict[str, Any]:
     return {
         "schema": "amqpscope/lake-report/1",
         "lake": report.name,
+        "as_of": report.as_of or None,
+        "left_out": report.left_out,
         "answers": {name: _answer_object(one) for name, one in report.answers.items()},
     }
 
@@ -187,9 +203,7 @@ def _changes(products: LakeAnswer, broken: LakeAnswer) -> LakeAnswer:
                 )
     found.sort(key=_weight)
     shown = [one._asdict() for one in found[:_MOST_CHANGES]]
-    question = broken.question._replace(
-        name="changes", title="Rules that only one of two successive versions of a product breaks"
-    )
+    question = broken.question._replace(name="changes", title=CHANGES)
     wheres = [
         question.condition({**one, "product": one["newer" if one["change"] == "new" else "older"]})
         for one in shown

@@ -29,6 +29,7 @@ def report_html(report: LakeReport) -> str:
         "command": report.sql_command,
         "chance": MAX_CHANCE,
         "heat": {"days": [day._asdict() for day in heat.days], "more": heat.more},
+        "left_out": found["left_out"],
         "answers": found["answers"],
     }
     body, style, script = (resource(_OWN, f"report.{kind}") for kind in ("html", "css", "js"))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from amqpscope.pipeline.heat import EMPTY, heat_of
-from amqpscope.pipeline.report import LakeReport, why_command
+from amqpscope.pipeline.report import CHANGES, LakeReport, why_command
 from amqpscope.pipeline.table_rows import row_objects, table_lines
 from amqpscope.report.printable import cut, printable
 from dissectors.wording import count
@@ -34,6 +34,8 @@ def report_lines(report: LakeReport) -> Iterator[str]:
     for name in _ORDER:
         answer = report.answers.get(name)
         if answer is None:
+            if name in report.left_out:
+                yield from ("", f"── {CHANGES}", report.left_out[name])
             continue
         yield ""
         yield f"── {answer.question.title}"

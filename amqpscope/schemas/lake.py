@@ -14,6 +14,7 @@ from amqpscope.schemas.shapes import (
     Schema,
     any_of,
     listed,
+    mapped,
     nullable,
     record,
     said,
@@ -167,6 +168,10 @@ LAKE_SUMMARY: Final = record(
 LAKE_REPORT: Final = record(
     {
         "lake": TEXT,
+        "as_of": said(nullable(TEXT), "run that left the tables so, as it was given; null for the last one"),
+        "left_out": said(
+            mapped(TEXT), "why there is no answer to a question although the lake has its tables"
+        ),
         "answers": record(
             {f"{question}?": _answer(columns) for question, columns in (_SUMMARY | _FURTHER).items()}
         ),

@@ -394,6 +394,9 @@ def test_other_options(tmp_path: Path) -> None:
     run(lake, ROTATED["ten"])
     with pytest.raises(PipelineError, match="--set-by was directory, and is file"):
         run(lake, ROTATED["ten"], set_by="file")
+    sets = capture_sets([str(ROTATED["0-9-1"])])
+    with pytest.raises(PipelineError, match="--profile was auto, and is rabbitmq"):
+        addition_to(Lake(str(lake)), sets, {"spec": "final", "profile": "rabbitmq"})
 
 
 def test_another_run_meanwhile(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from support.npm import AXE, library
 from support.pictures import opened, page_data
 from support.tables import HOUR, Tables
 
+from amqpscope.pipeline import report as report_module
 from amqpscope.pipeline.heat import heat_of
 from amqpscope.pipeline.questions import FURTHER_QUESTIONS
 from amqpscope.pipeline.report import LakeReport, lake_report, report_object
@@ -177,6 +178,24 @@ def test_the_map_begins_where_its_numbers_are_complete() -> None:
     assert ([day.date for day in heat.days], heat.more) == (["2026-02-02"], True)
 
 
+@pytest.mark.parametrize("name", ["products", "broken"])
+def test_versions_are_compared_only_if_all_are_known(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Otherwise all forms have the reason."""
+    tables = Tables()
+    for version in ("1.0", "1.1"):
+        tables.connection(connection=version, client_product=f"Client {version}")
+        tables.finding(connection=version, peer="client", rule=f"amqp10/{version}")
+    assert reported(tables).left_out == {} and len(reported(tables).groups("changes")) == 2
+    monkeypatch.setitem(report_module._MOST, name, 1)
+    report = reported(tables)
+    assert "changes" not in report.answers
+    reason = report.left_out["changes"]
+    assert reason.startswith("The lake has more than 1 groups of ")
+    assert reason in list(report_lines(report))
+    assert report_object(report)["left_out"] == {"changes": reason}
+    assert '"left_out":{"changes":"The lake has more than 1 groups' in report_html(report).replace(": ", ":")
+
+
 @pytest.fixture(scope="module")
 def hostile() -> LakeReport:
     return reported(busy(HOSTILE, 120), "la ke\x1b[31m")
@@ -201,6 +220,7 @@ def test_text_is_inert_and_has_commands(hostile: LakeReport) -> None:
 def test_commands_name_the_run() -> None:
     report = LakeReport("lake", "3f; rm x", {})
     assert report.sql_command == "amqpscope pipeline sql lake --as-of '3f; rm x'"
+    assert report_object(report)["as_of"] == "3f; rm x"
 
 
 def page_of(report: LakeReport, folder: Path) -> Path:

@@ -125,6 +125,7 @@ def test_questions(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "there is no run x" in run(capsys, "summary", lake, "--as-of", "x").err
     assert run(capsys, "compact", lake).out.startswith(f"{lake}: ")
     assert run(capsys, "vacuum", lake, "--keep", "2h").out == f"{lake}: 0 files deleted\n"
+    assert "above 0 and up to 3660d" in run(capsys, "vacuum", lake, "--keep", "0h").err
     assert len(run(capsys, "history", lake, "--format", "json").lines) == 2
     result = run(capsys, "sql", lake, "SELECT nonsense FROM frames")
     assert result.status == 2 and len(result.err.splitlines()) == 1
