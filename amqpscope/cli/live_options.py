@@ -185,7 +185,7 @@ BeforeOption = Annotated[
         show_default=False,
         help=(
             "Begin the recording this long before the finding, for example 10s. The recording keeps at "
-            "most 128 MiB of such packets. The option needs --until and -w. [default: {BEFORE}s]"
+            f"most 128 MiB of such packets. The option needs --until and -w. [default: {BEFORE}s]"
         ),
     ),
 ]

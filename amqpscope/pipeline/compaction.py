@@ -58,7 +58,8 @@ def _groups(files: list[LakeFile]) -> list[list[LakeFile]]:
 
 def _together(lake: Lake, name: str, files: list[LakeFile], writer: PartWriter) -> list[LakeFile]:
     """Write the rows of files of a table into one file."""
-    for batch in lake.dataset(name, files).to_batches():
-        if batch.num_rows:
-            writer.write(name, batch)
+    with lake.explained():
+        for batch in lake.dataset(name, files).to_batches():
+            if batch.num_rows:
+                writer.write(name, batch)
     return writer.close()

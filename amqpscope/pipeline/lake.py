@@ -211,21 +211,20 @@ class Lake:
         """
         run = _new_run()
         try:
-            self._refuse_others()
-            self._made = self._made or self._system.get_file_info(self._root).type == fs.FileType.NotFound
-            self._system.create_dir(self._root, recursive=True)
-            self._lease.take(run)
-            self._run = run
-            self._began = time.monotonic()
-            self._delete(f"{self._root}/{_STAGING}")
-            self._system.create_dir(f"{self._root}/{_STAGING}/{run}", recursive=True)
-            self._convert()
-            self._mend()
-        except (OSError, pa.ArrowException, PipelineError) as error:
+            with self.explained():
+                self._refuse_others()
+                self._made = self._made or self._system.get_file_info(self._root).type == fs.FileType.NotFound
+                self._system.create_dir(self._root, recursive=True)
+                self._lease.take(run)
+                self._run = run
+                self._began = time.monotonic()
+                self._delete(f"{self._root}/{_STAGING}")
+                self._system.create_dir(f"{self._root}/{_STAGING}/{run}", recursive=True)
+                self._convert()
+                self._mend()
+        except PipelineError:
             self.abandon()
-            raise (
-                error if isinstance(error, PipelineError) else PipelineError(f"{self.name}: {error}")
-            ) from error
+            raise
         return run, self.place(f"{_STAGING}/{run}")
 
     def _refuse_others(self) -> None:
@@ -279,17 +278,16 @@ class Lake:
         kept: files that stay in a table.
         """
         try:
-            self._lease.check()
-            runs = self.runs()
-            if (runs[-1] if runs else None) != self._base:
-                raise PipelineError(f"{self.name}: another run has written to this lake")
-            self._delta.make(RUNS)  # by which the next run knows the lake, if this one dies here
-            placed = [self._move(f"{_STAGING}/{run}/{part.path}", part) for part in sorted(parts)]
-            for name, files in (kept or {}).items():
-                placed += [file for file in files if file.table == name]
-            self._publish(run, placed, notes)
-        except (OSError, pa.ArrowException) as error:
-            raise PipelineError(f"{self.name}: {error}") from error
+            with self.explained():
+                self._lease.check()
+                runs = self.runs()
+                if (runs[-1] if runs else None) != self._base:
+                    raise PipelineError(f"{self.name}: another run has written to this lake")
+                self._delta.make(RUNS)  # by which the next run knows the lake, if this one dies here
+                placed = [self._move(f"{_STAGING}/{run}/{part.path}", part) for part in sorted(parts)]
+                for name, files in (kept or {}).items():
+                    placed += [file for file in files if file.table == name]
+                self._publish(run, placed, notes)
         finally:
             self.abandon()
 

@@ -54,8 +54,8 @@ _Place = tuple[str, int, int, str]
 
 
 class Arrow:
-    """A frame, or an end of a stream. says: what the frame says, without its name; of an end by what
-    it came (`by FIN`, `by RST`), empty if unknown.
+    """A frame, or an end of a stream. says: what the frame says, without its name. Of an end, it is
+    what brought the end: `by FIN`, `by RST`, or empty if unknown.
 
     peer: who sent it. A finding at an end may be about the other peer (`at_fault`).
     packet, time (ns since 1970): of the first octet. channel: -1 for none. link: its name, "" for none.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.commands import amqpscope, inner_commands, whole_command
 
@@ -30,6 +32,7 @@ def test_it_fits_and_ends_well(
         assert result.err == ""
         assert result.lines[0].startswith(" ".join(["Usage: amqpscope", *command]))
         assert [line for line in result.lines if len(line) > 80] == []
+        assert re.search(r"\{[A-Z_]+\}", result.out) is None  # a value that nobody has put in
 
 
 def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,25 +6,20 @@ A stream that is no plain AMQP (TLS, WebSocket), or that breaks the frame format
 from typing import Final
 
 from dissectors.amqp091.registry import METHODS, new_method
+from dissectors.amqp10.performatives import CLOSE, OPEN
+from dissectors.amqp10.registry import COMPOSITES
+from dissectors.amqp10.sasl import SASL_MECHANISMS, SASL_OUTCOME
 
 __all__ = ["FRAME_NAMES", "FrameNames"]
 
 _PERFORMATIVES: Final = {
-    0x10: "open",
-    0x11: "begin",
-    0x12: "attach",
-    0x13: "flow",
-    0x14: "transfer",
-    0x15: "disposition",
-    0x16: "detach",
-    0x17: "end",
-    0x18: "close",
-    0x40: "sasl-mechanisms",
-    0x41: "sasl-init",
-    0x42: "sasl-challenge",
-    0x43: "sasl-response",
-    0x44: "sasl-outcome",
+    composite.code: composite.name
+    for composite in COMPOSITES
+    if OPEN.code <= composite.code <= CLOSE.code
+    or SASL_MECHANISMS.code <= composite.code <= SASL_OUTCOME.code
 }
+"""The names of the bodies of frames of AMQP 1.0, by descriptor."""
+
 _OTHERS: Final = {2: "content-header", 3: "body", 8: "heartbeat"}
 """The frames of AMQP 0-9-1 that have no method, by type."""
 
