@@ -50,7 +50,7 @@ from dissectors.wording import count, were
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 34
+_DUMP_VERSION: Final = 35
 
 _DIALECT: Final = "capture/dialect"
 

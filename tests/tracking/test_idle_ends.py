@@ -55,7 +55,7 @@ def test_what_one_writes_no_other_has() -> None:
     one.sending().aborted.add(4)
     one.incoming.receive_transfer(50)
     one.outgoing.limits.set(10, 20, 1)
-    assert not other.received.aborted and not other.received.numbers and not other.received.settled.firsts
+    assert not other.received.aborted and not other.received.ends and not other.received.settled.firsts
     assert not other.sent.aborted and not other.incoming.ends and len(other.outgoing.limits) == 0
 
 

@@ -4,6 +4,7 @@ Sources: transport.xml, "Transferring a Message", disposition.
 """
 
 from collections.abc import Collection
+from itertools import islice
 from typing import Any, Final
 
 from amqpscope.limits import MAX_STATED, MAX_UNPROVED
@@ -84,10 +85,10 @@ class ReceivedDeliveries:
     """The deliveries that this end has received on a session, at `could`."""
 
     def __init__(self) -> None:
-        # The latest deliveries with a new delivery-id.
-        self.numbers: list[int] = []
-        # Offsets in the peer's stream behind the first transfer of each of these.
-        self.ends: list[int] = []
+        # The newest delivery with a new delivery-id.
+        self.newest: i64 = UNKNOWN
+        # The latest of these, oldest first: where in the peer's stream the first transfer of each ended.
+        self.ends: dict[int, int] = {}
         # Deliveries without a delivery-id since the last that had one.
         self.unnumbered: i64 = 0
         # Those that this end has settled.
@@ -105,32 +106,29 @@ class ReceivedDeliveries:
 
     def add(self, delivery_id: i64, end: i64) -> None:
         """The first transfer of a delivery with a new id is received; it ends at `end`."""
-        numbers = self.numbers
         ends = self.ends
-        if len(numbers) > 0:
-            delivery_id = nearest(delivery_id, numbers[len(numbers) - 1])
-        numbers.append(delivery_id)
-        ends.append(end)
+        if ends:
+            delivery_id = nearest(delivery_id, self.newest)
+        self.newest = delivery_id
+        number = int(delivery_id)
+        if number in ends:
+            del ends[number]
+        ends[number] = int(end)
         self.unnumbered = 0
-        if len(numbers) > MAX_UNPROVED:
-            del numbers[: MAX_UNPROVED // 2]
-            del ends[: MAX_UNPROVED // 2]
+        if len(ends) > MAX_UNPROVED:
+            for old in list(islice(ends, MAX_UNPROVED // 2)):
+                del ends[old]
 
     def last(self) -> i64:
         """The id of the newest delivery, UNKNOWN if there was none."""
-        numbers = self.numbers
-        if len(numbers) == 0:
-            return UNKNOWN
-        return numbers[len(numbers) - 1]
+        return self.newest
 
     def number(self, delivery_id: i64) -> i64:
         """The count that a delivery-id of the peer's stands for, UNKNOWN if it has not sent that many."""
-        size: i64 = len(self.numbers)
-        if size == 0:
+        if not self.ends:
             return UNKNOWN
-        last: i64 = self.numbers[size - 1]
-        number = nearest(delivery_id, last)
-        if number > last:
+        number = nearest(delivery_id, self.newest)
+        if number > self.newest:
             return UNKNOWN
         return number
 
@@ -143,22 +141,9 @@ class ReceivedDeliveries:
 
     def end_of(self, delivery_id: i64) -> i64:
         """Where the first transfer of a delivery ended, -1 if it is not known."""
-        numbers = self.numbers
-        size: i64 = len(numbers)
-        if size == 0:
+        if not self.ends:
             return -1
-        # Ids go up by one nearly always: its place follows from the last one's.
-        last: i64 = numbers[size - 1]
-        number = nearest(delivery_id, last)
-        at = size - 1 - (last - number)
-        if 0 <= at < size and numbers[at] == number:
-            return self.ends[at]
-        at = size - 1
-        while at >= 0:
-            if numbers[at] == number:
-                return self.ends[at]
-            at -= 1
-        return -1
+        return self.ends.get(int(nearest(delivery_id, self.newest)), -1)
 
     def hold(self, link: LinkEnd, transfer: Transfer, new: bool) -> None:
         """A transfer is received on a link whose deliveries are watched; new: with a delivery-id that is.
@@ -218,7 +203,7 @@ class ReceivedDeliveries:
     def dump(self, links: ObjectIds) -> tuple[object, ...]:
         """All of it as plain values, links by number."""
         return (
-            (tuple(self.numbers), tuple(self.ends), int(self.unnumbered)),
+            (int(self.newest), tuple(self.ends.items()), int(self.unnumbered)),
             (self.settled.dump(), self.resuming),
             tuple(
                 (number, dump_value(state), self.stated_at[number]) for number, state in self.stated.items()
@@ -232,8 +217,8 @@ class ReceivedDeliveries:
         """The object of what `dump` returned."""
         received = ReceivedDeliveries()
         ids, settled, stated, held, aborted = state
-        received.numbers = list(ids[0])
-        received.ends = list(ids[1])
+        received.newest = ids[0]
+        received.ends = dict(ids[1])
         received.unnumbered = ids[2]
         received.settled = Spans.load(settled[0])
         received.resuming = settled[1]
