@@ -36,7 +36,7 @@ _LABELS = {
     "unchecked": "Why it is not checked",
     "fault": "The fault",
     "matters": "Why it matters",
-    "possible": "Why a finding may be only possible",
+    "possible": "Why a finding may be possible, not certain",
     "only possible": "Why a finding is never certain",
     "mend": "How to mend it",
     "code": "Code",

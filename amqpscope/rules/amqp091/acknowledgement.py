@@ -155,11 +155,11 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on it.
     Silent when: the capture lacks octets that were sent on the channel before the basic.nack. The rule is
-    also silent when another rule already reports that the delivery was sent with no-ack. B-ACK-DUP
-    reports a basic.nack without the multiple flag for a delivery that was settled before. For a
-    basic.nack with the multiple flag, the finding is only possible, not certain, when basic.recover may
-    have returned the delivery. The finding is also possible, not certain, when earlier deliveries are
-    still unacknowledged and the server is not RabbitMQ.
+    also silent when another rule already reports that the delivery was sent with no-ack. B-ACK-DUP reports a
+    basic.nack without the multiple flag for a delivery that was settled before. For a basic.nack with the
+    multiple flag, the finding is reported as possible, not as certain, when basic.recover may have returned
+    the delivery. The finding is also reported as possible, not as certain, when earlier deliveries are still
+    unacknowledged and the server is not RabbitMQ.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.nack because it covers earlier deliveries.
     How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
@@ -181,8 +181,9 @@ def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on it.
     Silent when: the capture lacks octets that were sent on the channel before the frame. The rule is also
-    silent when a tx.rollback has undone the earlier acknowledgement. The finding is only possible, not
-    certain, when the server skipped delivery-tags, or when basic.recover returned the delivery to the queue.
+    silent when a tx.rollback has undone the earlier acknowledgement. The finding is reported as possible, not
+    as certain, when the server skipped delivery-tags, or when basic.recover returned the delivery to the
+    queue.
     How to mend it: Settle each delivery exactly once, and remember that an acknowledgement with the multiple
     flag also settles all earlier deliveries. A common cause is that the message handler and an error path
     both settle the same delivery.
@@ -205,12 +206,12 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: RabbitMQ looks for the named delivery itself. If that delivery is already settled,
     RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged deliveries.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.ack. The rule is
-    also silent when the channel is about to be closed. The rule is also silent when another rule already
-    reports that the delivery was sent with no-ack. The finding is only possible, not certain, when
-    basic.recover may have returned the delivery to the queue. If the server is not RabbitMQ, the finding
-    is also possible, not certain, while earlier deliveries are unacknowledged. LavinMQ and others accept
-    a basic.ack with the multiple flag if it covers any unacknowledged delivery.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.ack. The rule is also
+    silent when the channel is about to be closed. The rule is also silent when another rule already reports
+    that the delivery was sent with no-ack. The finding is reported as possible, not as certain, when
+    basic.recover may have returned the delivery to the queue. If the server is not RabbitMQ, the finding is
+    also reported as possible, not as certain, while earlier deliveries are unacknowledged. LavinMQ and others
+    accept a basic.ack with the multiple flag if it covers any unacknowledged delivery.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.ack because it covers earlier deliveries.
     How to mend it: For a basic.ack with the multiple flag, use the delivery-tag of a delivery that is still

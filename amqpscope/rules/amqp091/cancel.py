@@ -65,9 +65,9 @@ def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
     client meant no other consumer, the program has lost track of its consumers.
     Silent when: the server has cancelled the consumer, or when the queue of the consumer was deleted. The
     rule is also silent when a consumer was started without a consumer-tag. The rule is also silent when the
-    capture lacks octets that were sent on the channel before the basic.cancel. The finding is only possible,
-    not certain, when the capture lacks any octets of the connection, because another channel may have the
-    consumer.
+    capture lacks octets that were sent on the channel before the basic.cancel. The finding is reported as
+    possible, not as certain, when the capture lacks any octets of the connection, because another channel may
+    have the consumer.
     How to mend it: Cancel each consumer once, with the tag from basic.consume-ok. Remove the tag from the
     client's list when the client sends basic.cancel, or when the channel closes.
     """

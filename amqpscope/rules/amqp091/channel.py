@@ -284,11 +284,11 @@ def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, 
     Evidence: the channel.close, and the time until its receiver closes the connection or the capture ends
     Why it matters: The channel number stays taken, in the broker and in the client, until the connection
     ends.
-    Silent when: no frame of the receiver proves that the receiver has processed the channel.close. The
-    rule is also silent when the last frame of the receiver follows soon after the channel.close. The rule
-    is also silent when the capture lacks octets that were sent after the channel was opened. The finding
-    is only possible, not certain, when the capture ends while the connection is still open. The finding
-    is also possible, not certain, when a correction of the capturing machine's clock may have made the
+    Silent when: no frame of the receiver proves that the receiver has processed the channel.close. The rule
+    is also silent when the last frame of the receiver follows soon after the channel.close. The rule is also
+    silent when the capture lacks octets that were sent after the channel was opened. The finding is reported
+    as possible, not as certain, when the capture ends while the connection is still open. The finding is also
+    reported as possible, not as certain, when a correction of the capturing machine's clock may have made the
     waiting time look too long.
     How to mend it: Answer every received channel.close with channel.close-ok at once, also when the
     application has stopped using the channel or is blocked in a callback.
@@ -317,12 +317,12 @@ def crossing_close_never_answered(
     Evidence: two channel.close methods on the channel, one in each direction
     Why it matters: When two channel.close methods cross, each needs its own answer. Without both answers the
     channel number stays taken until the connection ends.
-    Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close.
-    The rule is also silent when the last frame of the peer follows soon after that channel.close. The
-    rule is also silent when the capture lacks octets that were sent after the channel was opened. The
-    finding is only possible, not certain, when the capture ends while the connection is still open. The
-    finding is also possible, not certain, when a correction of the capturing machine's clock may have
-    made the waiting time look too long.
+    Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close. The
+    rule is also silent when the last frame of the peer follows soon after that channel.close. The rule is
+    also silent when the capture lacks octets that were sent after the channel was opened. The finding is
+    reported as possible, not as certain, when the capture ends while the connection is still open. The
+    finding is also reported as possible, not as certain, when a correction of the capturing machine's clock
+    may have made the waiting time look too long.
     How to mend it: While waiting for channel.close-ok, still answer a received channel.close with
     channel.close-ok. After answering, keep waiting for the channel.close-ok that the other peer owes.
     """

@@ -55,12 +55,12 @@ def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bo
     Evidence: a FIN or RST of TCP without an earlier connection.close
     Why it matters: The other peer cannot distinguish an orderly end from a crash. The fate of messages and
     acknowledgements in transit is uncertain.
-    Silent when: the connection was not open yet, or when the capture lacks octets of the connection. The
-    rule is also silent when the other peer ended its stream first. The rule also reports nothing when the
-    other peer was silent for two heartbeat delays or sent broken frames, because the peer may then drop
-    the connection. The finding is only possible, not certain, when a reset ends the stream. The finding
-    is also possible, not certain, when the capturing machine's clock was set back, because the other
-    peer may then have been silent for two heartbeat delays.
+    Silent when: the connection was not open yet, or when the capture lacks octets of the connection. The rule
+    is also silent when the other peer ended its stream first. The rule also reports nothing when the other
+    peer was silent for two heartbeat delays or sent broken frames, because the peer may then drop the
+    connection. The finding is reported as possible, not as certain, when a reset ends the stream. The finding
+    is also reported as possible, not as certain, when the capturing machine's clock was set back, because the
+    other peer may then have been silent for two heartbeat delays.
     How to mend it: Send connection.close, wait for connection.close-ok with a time-out, and only then close
     the socket. Applications should close the connection object before the process exits.
     """
@@ -83,8 +83,8 @@ def close_not_answered(case: Case091, closing: CloseReason, certainty: i64) -> N
     Why it matters: The other peer waits for connection.close-ok until a time-out, and cannot know whether its
     connection.close was read.
     Silent when: the capture lacks octets of the connection, or when the other peer ended its stream first.
-    The finding is only possible, not certain, when the connection was not open yet or a reset ends the
-    stream.
+    The finding is reported as possible, not as certain, when the connection was not open yet or a reset ends
+    the stream.
     How to mend it: Answer a received connection.close with connection.close-ok, flush it to the socket, and
     only then close the socket.
     """

@@ -123,8 +123,8 @@ def confirm_of_what_was_not_published(case: Case091, tag: int, published: int, c
     Why it matters: Client and server count the messages differently. After a confirm for a message that was
     not published, the client may assign each confirm to the wrong message.
     Silent when: the capture lacks octets that were sent on the channel before the confirm. The finding is
-    only possible, not certain, when the confirm names the next message and the client is still sending the
-    body of that message.
+    reported as possible, not as certain, when the confirm names the next message and the client is still
+    sending the body of that message.
     How to mend it: Count every basic.publish on the channel exactly once, starting with 1 after
     confirm.select. Restart the count when the channel is opened again, and do not count other frames.
     """
@@ -150,8 +150,8 @@ def confirmed_twice(case: Case091, tag: int, certainty: i64) -> None:
     Why it matters: A client that counts its confirms takes the second confirm for the confirm of another
     message.
     Silent when: the capture lacks octets that were sent on the channel before the confirm. The finding is
-    only possible, not certain, when the confirm has the multiple flag and earlier messages are still
-    unconfirmed.
+    reported as possible, not as certain, when the confirm has the multiple flag and earlier messages are
+    still unconfirmed.
     How to mend it: Confirm each message exactly once, and remove it from the unconfirmed set when the confirm
     is sent. After a confirm with the multiple flag, do not confirm the covered messages singly.
     """

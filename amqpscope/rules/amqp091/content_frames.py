@@ -214,8 +214,8 @@ Evidence: the end of the property list and the end of the payload
 Why it matters: Property flags and property values disagree, so all properties may be read wrongly.
 RabbitMQ closes the connection with reply-code 541 (internal-error).
 Silent when: the capture lacks a part of the frame, or octets before the frame. When the server sends the
-content header, the finding is only possible, not certain, because a server forwards the content header that
-it received. The rule reports forwarded content headers only once per connection.
+content header, the finding is reported as possible, not as certain, because a server forwards the content
+header that it received. The rule reports forwarded content headers only once per connection.
 Possible because: The {peer} may have forwarded the content header as a publisher sent it.
 How to mend it: Set a flag for exactly those properties that are written, and write the properties in the
 order of the flags. Compute the payload size of the frame from the encoded properties.
@@ -234,9 +234,9 @@ Source: GS:4.2.6.1; XML class basic fields
 Evidence: the property flags of the content header
 Why it matters: The receiver reads the octets that belong to the unknown flag as a part of another property.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When the server sends the
-content header, the finding is only possible, not certain, because a server forwards the content header that
-it received. The rule reports forwarded content headers only once per connection. RabbitMQ ignores the two
-lowest flags.
+content header, the finding is reported as possible, not as certain, because a server forwards the content
+header that it received. The rule reports forwarded content headers only once per connection. RabbitMQ ignores
+the two lowest flags.
 Possible because: The {peer} may have forwarded the content header as a publisher sent it.
 How to mend it: Set only the 14 flags of the defined properties, bits 15 to 2 of the flag word. Leave bit 1
 clear, and set bit 0 only when another flag word follows.

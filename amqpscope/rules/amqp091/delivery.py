@@ -167,8 +167,8 @@ def delivery_after_server_cancel(case: Case091, tag: str, certainty: i64) -> Non
     Why it matters: With basic.cancel, the server announces that no more deliveries follow. The client has
     removed the consumer and cannot handle the delivery.
     Silent when: the capture lacks octets that were sent on the channel before the basic.deliver. The finding
-    is only possible, not certain, for RabbitMQ 4.3 and later, because these versions may cancel a consumer
-    that acknowledges too late.
+    is reported as possible, not as certain, for RabbitMQ 4.3 and later, because these versions may cancel a
+    consumer that acknowledges too late.
     How to mend it: Stop all deliveries to the consumer and requeue its pending deliveries before sending
     basic.cancel. After basic.cancel, send no basic.deliver with the consumer-tag of the cancelled
     consumer.
@@ -203,9 +203,9 @@ def more_than_the_window(
     only deliveries that also exceed the prefetch-count in the specification's meaning (false: the channel,
     true: the connection). The rule ignores consumers that existed before a basic.qos with `global`. RabbitMQ
     still sends these consumers the messages that its queues had already assigned to them. After an
-    acknowledgement with an unknown delivery-tag, the rule reports nothing more on the channel. The
-    finding is only possible, not certain, when the server may not yet have read the newest basic.qos, or
-    may apply the prefetch-count of the channel to each consumer.
+    acknowledgement with an unknown delivery-tag, the rule reports nothing more on the channel. The finding is
+    reported as possible, not as certain, when the server may not yet have read the newest basic.qos, or may
+    apply the prefetch-count of the channel to each consumer.
     How to mend it: Count the unacknowledged deliveries for each prefetch-count, and reduce the count only
     when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """

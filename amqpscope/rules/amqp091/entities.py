@@ -105,8 +105,8 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     exchanges. If an exchange is missing, bindings and publishes to it fail, and the server closes the
     channel.
     Silent when: the capture lacks octets of the connection, or when the server's error may be about a missing
-    queue. The finding is only possible, not certain, for amq.headers and amq.match, because a server may lack
-    the exchange type headers.
+    queue. The finding is reported as possible, not as certain, for amq.headers and amq.match, because a
+    server may lack the exchange type headers.
     Possible because: The {peer} may lack this exchange because the {peer} does not support the exchange
     type headers.
     How to mend it: Create `amq.direct`, `amq.fanout` and the amq exchange of every other standard type

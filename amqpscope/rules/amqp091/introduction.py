@@ -284,8 +284,8 @@ def empty_response(case: Case091, certainty: i64) -> None:
     Source: XML:connection.start-ok.response assert notnull
     Evidence: the length of the response in connection.start-ok
     Why it matters: The server receives no data that identifies the client, and refuses the login.
-    Silent when: the mechanism needs no initial response, for example EXTERNAL. The finding is only possible,
-    not certain, for mechanisms that amqpscope does not know.
+    Silent when: the mechanism needs no initial response, for example EXTERNAL. The finding is reported as
+    possible, not as certain, for mechanisms that amqpscope does not know.
     How to mend it: Fill the response field with the mechanism's initial response. For PLAIN, the response is
     a zero octet, the user, a zero octet and the password. Check that user and password are configured.
     """

@@ -73,9 +73,9 @@ def odd_priority(case: Case091, value: i64, certainty: i64) -> None:
     Evidence: the property priority
     Why it matters: The specification defines ten priorities, 0 to 9. Each server decides for itself how it
     treats a higher value.
-    Silent when: a server delivers the message. The finding is only possible, not certain, for RabbitMQ and
-    LavinMQ, whose queues can have priorities up to 255 (x-max-priority). The rule reports the fault only once
-    per connection.
+    Silent when: a server delivers the message. The finding is reported as possible, not as certain, for
+    RabbitMQ and LavinMQ, whose queues can have priorities up to 255 (x-max-priority). The rule reports the
+    fault only once per connection.
     How to mend it: Use priorities from 0 to 9. Use a higher priority only if all brokers are RabbitMQ or
     LavinMQ and the queue is declared with a larger x-max-priority.
     """
@@ -197,8 +197,8 @@ def return_not_asked_for(case: Case091, certainty: i64) -> None:
     considers delivered.
     Silent when: the capture lacks octets that were sent on the channel before the basic.return. The rule is
     also silent when the client published more messages with the mandatory or immediate flag than amqpscope
-    remembers. The finding is only possible, not certain, while the client is still sending the body of a
-    message.
+    remembers. The finding is reported as possible, not as certain, while the client is still sending the body
+    of a message.
     How to mend it: Send basic.return only for messages published with the mandatory or immediate flag, and on
     the channel of their basic.publish. Drop an unroutable message silently if neither the mandatory flag nor
     the immediate flag is set.
@@ -233,8 +233,8 @@ def return_of_another_message(case: Case091, reason: str, certainty: i64) -> Non
     exchange, routing key or content differ, the client cannot tell which message failed.
     Silent when: the capture lacks octets that were sent on the channel before the basic.return. The rule is
     also silent when the client published more messages with the mandatory or immediate flag than amqpscope
-    remembers. The finding is only possible, not certain, while the client is still sending the body of a
-    message.
+    remembers. The finding is reported as possible, not as certain, while the client is still sending the body
+    of a message.
     How to mend it: Repeat in basic.return the exchange and routing key of the basic.publish, and return the
     content unchanged. Send basic.return on the channel of the basic.publish, once per message.
     """
@@ -261,7 +261,7 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     Why it matters: Clients react differently to the two reply-codes. Reply-code 312 means that no queue takes
     the message, and 313 means that no consumer takes the message.
     Silent when: the capture lacks octets that were sent on the channel before the basic.return. The finding
-    is only possible, not certain, when the reply-code is neither 312 nor 313.
+    is reported as possible, not as certain, when the reply-code is neither 312 nor 313.
     How to mend it: If no queue takes a message that was published with the mandatory flag, send
     reply-code 312 (no-route). If no consumer takes a message that was published with the immediate flag,
     send reply-code 313 (no-consumers).

@@ -127,7 +127,7 @@ def too_large_frame_not_refused(case: Case091, code: int) -> None:
     receiver.
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
     but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
-    of the other peer. The finding is only possible, not certain, when the peer closes with another
+    of the other peer. The finding is reported as possible, not as certain, when the peer closes with another
     reply-code, because the peer may close for another reason.
     How to mend it: Compare the size of every received frame, header and end octet included, with the
     negotiated frame-max. If a received frame is larger, send connection.close with reply-code 501
@@ -153,7 +153,7 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     reply-code 501 (frame-error) for the same fault. RabbitMQ closes with 505 (unexpected-frame).
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
     but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
-    of the other peer. The finding is only possible, not certain, when the peer closes with another
+    of the other peer. The finding is reported as possible, not as certain, when the peer closes with another
     reply-code, because the peer may close for another reason.
     How to mend it: Check the channel number of every received heartbeat frame and connection method. If
     the channel number is not 0, send connection.close with reply-code 503 (command-invalid).
@@ -182,7 +182,7 @@ def wrong_content_not_refused(case: Case091, code: int) -> None:
     cases.
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
     but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
-    of the other peer. The finding is only possible, not certain, when the peer closes with another
+    of the other peer. The finding is reported as possible, not as certain, when the peer closes with another
     reply-code, because the peer may close for another reason.
     How to mend it: Track for each channel which frame is due (method, content header or body), and how
     many body octets are missing. If another frame arrives, send connection.close with reply-code 505
@@ -212,8 +212,8 @@ def odd_name_not_refused(case: Case091, code: int) -> None:
     (syntax error), although the reply-code of syntax-error is 502.
     Silent when: the server may not yet have received the field table. The rule is also silent when the server
     goes on, but answers nothing that was sent after the field table. The rule is also silent when the capture
-    lacks octets of the client. The finding is only possible, not certain, when the server closes with another
-    reply-code, because the server may close for another reason.
+    lacks octets of the client. The finding is reported as possible, not as certain, when the server closes
+    with another reply-code, because the server may close for another reason.
     How to mend it: If strict conformance is required, check the first character of every field name in a
     received table. For an invalid name, send connection.close with reply-code 503 (command-invalid) or
     502 (syntax-error). If strict conformance is not required, leave the server unchanged.

@@ -158,8 +158,9 @@ def request_never_answered(case: Case091, request: MethodRequest) -> None:
     Evidence: the unanswered requests on the channel
     Why it matters: A client that waits for the reply waits forever, or gives up on the channel.
     Silent when: the server closes the channel or the connection. The rule is also silent when the capture
-    lacks octets that were sent after the channel was opened. The finding is only possible, not certain, for
-    basic.consume, basic.cancel and tx.commit, because some brokers let the queues answer these methods.
+    lacks octets that were sent after the channel was opened. The finding is reported as possible, not as
+    certain, for basic.consume, basic.cancel and tx.commit, because some brokers let the queues answer these
+    methods.
     How to mend it: Answer every synchronous request before sending channel.close-ok. Process channel.close
     after the requests that arrived before it on the same channel, not before these requests.
     """

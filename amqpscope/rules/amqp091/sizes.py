@@ -49,9 +49,9 @@ def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     (frame-error). RabbitMQ accepts frames that are eight octets larger, and itself sends content headers
     of any size.
     Silent when: connection.tune-ok was not captured or sets no limit, or when the frame has at most 4096
-    octets, which are always allowed. The finding is only possible, not certain, when the capture lacks octets
-    before the frame, or when the server may not yet have read connection.tune-ok. If RabbitMQ accepts the
-    larger frame, the rule reports the fault only once per connection.
+    octets, which are always allowed. The finding is reported as possible, not as certain, when the capture
+    lacks octets before the frame, or when the server may not yet have read connection.tune-ok. If RabbitMQ
+    accepts the larger frame, the rule reports the fault only once per connection.
     How to mend it: Split content bodies so that each frame fits into the negotiated frame-max, including
     header and end octet. The payload of a frame has at most frame-max minus 8 octets. Keep field tables
     small, because methods and content headers cannot be split.

@@ -98,8 +98,8 @@ def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
     Why it matters: The peers may disagree whether the method belongs to the transaction. RabbitMQ closes
     the connection with reply-code 504 (channel-error) if the commit still waits for a queue.
     Silent when: the client closes the channel, or when the client answers the server. The rule is also silent
-    when the capture lacks octets that were sent on the channel before the method. The finding is only
-    possible, not certain, for servers other than RabbitMQ. The rule reports the fault only once per
+    when the capture lacks octets that were sent on the channel before the method. The finding is reported as
+    possible, not as certain, for servers other than RabbitMQ. The rule reports the fault only once per
     connection.
     How to mend it: Wait for tx.commit-ok before sending anything else on the channel. Do not share a
     transactional channel between threads. Use one channel per thread.

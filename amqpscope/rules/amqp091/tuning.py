@@ -96,9 +96,9 @@ def chosen_frame_max_too_large(case: Case091, frame_max: i64, limit: i64) -> Non
     Evidence: the frame-max in connection.tune and in connection.tune-ok (0 means no limit)
     Why it matters: The client could send frames that the server does not accept. The server therefore drops
     the connection at once.
-    Silent when: connection.tune was not captured or sets no limit. The finding is only possible, not certain,
-    when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept a frame-max of
-    0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
+    Silent when: connection.tune was not captured or sets no limit. The finding is reported as possible, not
+    as certain, when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept a
+    frame-max of 0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
     How to mend it: As frame-max in connection.tune-ok, take the smaller of the server's frame-max and
     the client's frame-max. If the client has no limit, send the server's frame-max.
     """
@@ -119,9 +119,9 @@ def chosen_channel_max_too_large(case: Case091, channel_max: i64, limit: i64) ->
     Evidence: the channel-max in connection.tune and in connection.tune-ok (0 means no limit)
     Why it matters: The client could open more channels than the server allows. The server therefore drops the
     connection at once.
-    Silent when: connection.tune was not captured or sets no limit. The finding is only possible, not certain,
-    when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept a channel-max
-    of 0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
+    Silent when: connection.tune was not captured or sets no limit. The finding is reported as possible, not
+    as certain, when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept a
+    channel-max of 0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
     How to mend it: As channel-max in connection.tune-ok, take the smaller of the server's channel-max
     and the client's channel-max. If the client has no limit, send the server's channel-max.
     """

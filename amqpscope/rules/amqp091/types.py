@@ -31,8 +31,8 @@ Evidence: the short strings in arguments, properties and names of field tables
 Why it matters: Receivers written in C take the zero octet for the end of the string, so they read another
 value. RabbitMQ does not look for zero octets in short strings.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. The rule reports forwarded properties only once per connection.
+in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Reject or remove zero octets before encoding a short string such as a queue name, exchange
 name or routing key. Do not include the terminating zero of a C string in the length.
@@ -50,8 +50,8 @@ Evidence: the short strings in arguments, properties and names of field tables
 Why it matters: Many clients cannot read a string that is not UTF-8. RabbitMQ refuses such a string in
 methods (reply-code 501, frame-error), but not in messages.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. The rule reports forwarded properties only once per connection.
+in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Encode all short strings as UTF-8, not as Latin-1 or another character set. Carry binary
 identifiers in hexadecimal or Base64, or in a header value.
@@ -69,8 +69,8 @@ Evidence: the length of the string or table, and the octets that are left in the
 Why it matters: The receiver gets an incomplete value and cannot read the rest of the payload. The connection
 is lost, too.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. The rule reports forwarded properties only once per connection.
+in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Compute the length of a string or table in octets after encoding, not in characters. Make sure
 that no value is truncated and that two threads do not write to one buffer.
@@ -87,8 +87,8 @@ Source: GS:4.2.5.5
 Evidence: the names in field tables
 Why it matters: A receiver that has no room for the long name refuses the table, or shortens the name.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. The rule reports forwarded properties only once per connection.
+in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Keep the names of headers and arguments at 128 characters or below. Move long data from the
 name of the field into its value.
@@ -110,8 +110,8 @@ Evidence: the names in each field table
 Why it matters: Each receiver decides which of the two values of the name is valid, so different receivers can
 read different tables.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. The rule reports forwarded properties only once per connection.
+in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Replace an existing field instead of appending a second one when building a table. Before
 code adds a header to a forwarded message, it must check whether the header is present.
@@ -129,8 +129,8 @@ Source: GS:4.2.1 field-value; ERR:3
 Evidence: the type tags of the values
 Why it matters: The receiver cannot know the length of the value, so the rest of the table is unreadable.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. The rule reports forwarded properties only once per connection.
+in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Encode each value with one of the defined type tags, in upper or lower case as defined. Check
 that the length of the preceding value is correct, because a wrong length shifts all later tags.
@@ -148,8 +148,8 @@ Evidence: the end of the last value, and the length field
 Why it matters: Length and content disagree, so the receiver misreads the values or everything after them.
 RabbitMQ closes the connection with reply-code 541 (internal-error), or drops it.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. The rule reports forwarded properties only once per connection.
+in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Write the length after encoding the content, as the exact number of octets that follow the
 length field. Check the size of every value type, for example of timestamps, decimals and nested tables.
@@ -268,8 +268,8 @@ def retired_property(case: Case091) -> None:
     Why it matters: The property no longer has a meaning, so receivers ignore it. RabbitMQ forwards the
     property to consumers.
     Silent when: the capture lacks octets before the message, or when the rule has already reported the fault
-    on the same connection. The finding is only possible, not certain, when the server sends the message,
-    because a server forwards what it received.
+    on the same connection. The finding is reported as possible, not as certain, when the server sends the
+    message, because a server forwards what it received.
     Possible because: The {peer} may have forwarded the property as a publisher set it.
     How to mend it: Leave the fourteenth property out: clear its property flag in the content header and write
     no value. Carry the information in headers or app-id instead.
@@ -299,8 +299,8 @@ def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     header name `__TypeId__`.
     Silent when: the capture lacks octets before the field table, or when the rule has already reported the
     fault on the same connection. The rule is also silent when the name belongs to a table inside another
-    table. The finding is only possible, not certain, when the server sends the message, because a server
-    forwards what it received.
+    table. The finding is reported as possible, not as certain, when the server sends the message, because a
+    server forwards what it received.
     Possible because: The {peer} may have forwarded the name as a publisher sent it.
     How to mend it: Begin names of headers and arguments with a letter, '$' or '#', if the application must
     work with every broker. If the application uses only RabbitMQ, names such as `__TypeId__` may stay.

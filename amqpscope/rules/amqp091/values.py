@@ -141,8 +141,8 @@ def exchange_name_too_long(case: Case091) -> None:
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
     (syntax-error), so the application perhaps does not work there. RabbitMQ accepts 255 octets.
     Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
-    on the same connection. The finding is only possible, not certain, when the server sends the name, because
-    a client has chosen it.
+    on the same connection. The finding is reported as possible, not as certain, when the server sends the
+    name, because a client has chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Shorten the exchange name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters.
@@ -167,7 +167,7 @@ def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     (syntax-error), so the application perhaps does not work there. RabbitMQ accepts any name.
     Silent when: the capture lacks octets before the method. The rule is also silent when another rule has
     already reported the fault on the same connection, for example amqp091/X-DECL-SYNTAX when the client
-    declared an exchange. The finding is only possible, not certain, when the server sends the name,
+    declared an exchange. The finding is reported as possible, not as certain, when the server sends the name,
     because a client has chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. If names are
@@ -193,8 +193,8 @@ def queue_name_too_long(case: Case091) -> None:
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
     (syntax-error), so the application perhaps does not work there. RabbitMQ accepts 255 octets.
     Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
-    on the same connection. The finding is only possible, not certain, when the server sends the name, because
-    a client may have chosen it.
+    on the same connection. The finding is reported as possible, not as certain, when the server sends the
+    name, because a client may have chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Shorten the queue name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters. Replace long parts of generated names by a digest.
@@ -218,9 +218,9 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
     (syntax-error), so the application perhaps does not work there. RabbitMQ accepts any name.
     Silent when: the capture lacks octets before the method, or when the name begins with `amq.`, because
-    brokers generate such names. The rule is also silent when another rule has already reported the fault
-    on the same connection, for example amqp091/Q-DECL-SYNTAX when the client declared a queue. The
-    finding is only possible, not certain, when the server sends the name.
+    brokers generate such names. The rule is also silent when another rule has already reported the fault on
+    the same connection, for example amqp091/Q-DECL-SYNTAX when the client declared a queue. The finding is
+    reported as possible, not as certain, when the server sends the name.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. If names are
     built from other texts, replace all other characters, such as spaces and slashes.

@@ -125,7 +125,7 @@ def resumed_without_unsettled_map(case: Case10, link: LinkEnd) -> None:
     Why it matters: An error destroys the link endpoint, so the link can only be resumed. Without the
     unsettled map, the other peer takes the attach for an attach that was sent before the detach arrived.
     Silent when: the detach closed the link, or when the detach may not yet have reached the peer. The finding
-    is only possible, not certain, when the peer may not yet have read the detach.
+    is reported as possible, not as certain, when the peer may not yet have read the detach.
     How to mend it: After a detach with an error, send a resuming attach with a non-null unsettled map. If no
     deliveries are unsettled, send an empty unsettled map.
     """
@@ -289,8 +289,8 @@ def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     link
     Why it matters: An error destroys the link endpoint. The other peer must end the session with errant-link,
     which ends all other links of the session too.
-    Silent when: the detach may not yet have reached the peer. The finding is only possible, not certain, when
-    the peer may not yet have read the detach.
+    Silent when: the detach may not yet have reached the peer. The finding is reported as possible, not as
+    certain, when the peer may not yet have read the detach.
     How to mend it: On receiving a detach with an error, stop sending transfer, flow and disposition for this
     link. Send only the answering detach, and discard queued frames of the link.
     """
@@ -316,9 +316,9 @@ def transfer_without_target(case: Case10, link: LinkEnd, certainty: i64) -> None
     Why it matters: The receiver has refused the link. No node exists that could take the message, so the
     message is lost.
     Silent when: the receiver's attach was not captured or may not yet have reached the sender. After each
-    attach, the rule reports only the first transfer. The finding is only possible, not certain, when the
-    sender may not yet have read the receiver's attach. The finding is also only possible when the
-    receiver itself asked for the link and grants link-credit.
+    attach, the rule reports only the first transfer. The finding is reported as possible, not as certain,
+    when the sender may not yet have read the receiver's attach. The finding is also reported as possible when
+    the receiver itself asked for the link and grants link-credit.
     Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}. The
     attach had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read it.
     The transfer is also no fault if the {other} asked for the link, because its link-credit invites messages.

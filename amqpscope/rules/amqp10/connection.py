@@ -137,9 +137,9 @@ def frame_after_close(case: Case10) -> None:
     Evidence: every octet that the peer sends after its close
     Why it matters: The close is the last frame that a peer sends on a connection. The other peer may never
     read later frames, so their content is lost.
-    Silent when: never, because both frames come from the same peer. The finding is only possible, not
-    certain, when the capture lacks octets that were sent after the close, because the peers may have opened a
-    new connection.
+    Silent when: never, because both frames come from the same peer. The finding is reported as possible, not
+    as certain, when the capture lacks octets that were sent after the close, because the peers may have
+    opened a new connection.
     Possible because: The capture lacks octets that may contain a new opening of the connection.
     How to mend it: Discard all queued frames and stop the heartbeat timer when close is written. After close,
     only read until the other peer's close arrives.

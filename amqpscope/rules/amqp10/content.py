@@ -67,8 +67,8 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     Evidence: the text of the content-type
     Why it matters: A receiver cannot use the content-type to choose how to read the body.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
-    0. The finding is only possible, not certain, when the content-type is empty. The finding is also only
-    possible when a server sends the message, because a server may forward what it received.
+    0. The finding is reported as possible, not as certain, when the content-type is empty. The finding is
+    also reported as possible when a server sends the message, because a server may forward what it received.
     Possible because: The {peer} may forward the content-type that the {peer} received. An empty content-type
     may stand for no content-type.
     How to mend it: Set content-type to a media type such as `application/json`, or leave the field null.
@@ -105,8 +105,8 @@ def content_type_of_another_body(case: Case10, content_type: str, body: str) -> 
     second time and may contradict the types of the values.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. For the final specification, the rule is also silent if the content-type is message/x-amqp+data,
-    message/x-amqp+map or message/x-amqp+list. The finding is only possible, not certain, when a server sends
-    the message, because a server may forward what it received.
+    message/x-amqp+map or message/x-amqp+list. The finding is reported as possible, not as certain, when a
+    server sends the message, because a server may forward what it received.
     Possible because: The {peer} may forward the content-type that the {peer} received. An empty content-type
     may stand for no content-type.
     How to mend it: Leave content-type null for amqp-value and amqp-sequence bodies. To send a serialized
@@ -134,8 +134,8 @@ def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> 
     Why it matters: A content-encoding can apply only to octets, not to AMQP values. A receiver that tries
     to decode the body fails and cannot read the message.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
-    0. The finding is only possible, not certain, when the content-encoding is empty. The finding is also only
-    possible when a server sends the message, because a server may forward what it received.
+    0. The finding is reported as possible, not as certain, when the content-encoding is empty. The finding is
+    also reported as possible when a server sends the message, because a server may forward what it received.
     Possible because: The {peer} may forward the content-encoding that the {peer} received. An empty
     content-encoding may stand for no content-encoding.
     How to mend it: Set content-encoding only if the body is a data section with encoded octets. Put
@@ -164,8 +164,8 @@ def identity_as_content_encoding(case: Case10) -> None:
     Why it matters: The content-encoding `identity` states that the body is not encoded. A null
     content-encoding states the same, and every receiver understands a null content-encoding.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
-    0. The finding is only possible, not certain, when a server sends the message, because a server may
-    forward what it received.
+    0. The finding is reported as possible, not as certain, when a server sends the message, because a server
+    may forward what it received.
     Possible because: The {peer} may forward the content-encoding that the {peer} received.
     How to mend it: Leave content-encoding null when the body is not encoded. Do not use `identity` as a
     default value.

@@ -266,8 +266,9 @@ def global_id_without_distributed_transactions(case: Case10, certainty: i64) -> 
     Evidence: the global-id of the declare, and the capabilities of the coordinator
     Why it matters: The controller treats the work as part of a global transaction, but the coordinator does
     not. The work may be committed although the global transaction is rolled back.
-    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
-    coordinator states no capabilities, or when the controller may not yet have read the coordinator's attach.
+    Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
+    when the coordinator states no capabilities, or when the controller may not yet have read the
+    coordinator's attach.
     How to mend it: Read the capabilities in the coordinator's attach before the declare. Set global-id only
     if `amqp:distributed-transactions` is among the coordinator's capabilities.
     """
@@ -298,8 +299,8 @@ def several_transactions_on_a_session(case: Case10, live: int, pending: int, cer
     Evidence: the number of live transactions of the session
     Why it matters: The coordinator may refuse the declare, or assign the work of both transactions to one
     transaction.
-    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
-    coordinator states no capabilities, or when the other transaction is not declared yet.
+    Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
+    when the coordinator states no capabilities, or when the other transaction is not declared yet.
     How to mend it: Discharge a transaction before declaring the next one on the session, or open one session
     per transaction. Declare several transactions on one session only if the coordinator offers
     `amqp:multi-txns-per-ssn`.

@@ -32,8 +32,8 @@ def declare_answered_by_another_outcome(case: Case10, request: ControlRequest, s
     Source: transactions.xml section txn-declare
     Evidence: the state of the disposition for the declare
     Why it matters: The controller gets no txn-id and cannot know whether a transaction exists.
-    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
-    coordinator only settles the declare, without a state.
+    Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
+    when the coordinator only settles the declare, without a state.
     How to mend it: Answer a successful declare with a disposition whose state is the outcome declared
     with the txn-id. Do not answer with accepted, and do not settle the declare without a state.
     """
@@ -59,8 +59,8 @@ def declare_not_rejected(case: Case10, request: ControlRequest, state: object, c
     Source: transactions.xml section txn-declare
     Evidence: the outcomes in the source of the control link, and the disposition for the declare
     Why it matters: The controller cannot know why the declare failed, or takes the transaction for declared.
-    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
-    coordinator sends an error that is not a transaction error.
+    Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
+    when the coordinator sends an error that is not a transaction error.
     How to mend it: Answer a failed declare with rejected, and set its error to a transaction error (a
     condition that begins with `amqp:transaction:`). Do not use released or modified.
     """
@@ -118,8 +118,8 @@ def discharge_not_rejected(case: Case10, request: ControlRequest, state: object,
     Evidence: the outcomes in the source of the control link, and the disposition for the discharge
     Why it matters: The controller cannot know that the work was rolled back, nor why the work was rolled
     back.
-    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
-    coordinator sends an error that is not a transaction error.
+    Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
+    when the coordinator sends an error that is not a transaction error.
     How to mend it: Answer a failed discharge with rejected, and set its error to one of the transaction
     errors, such as `amqp:transaction:rollback`. Do not use released or modified.
     """
@@ -177,8 +177,8 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
     Why it matters: Even a failure of the coordinator leads to the rollback that the controller asks for.
     After a refusal, the controller does not know the state of its work.
     Silent when: octets of either peer were not captured, or when no transaction with this txn-id was
-    declared. The finding is only possible, not certain, when the coordinator states that the transaction is
-    unknown or has timed out.
+    declared. The finding is reported as possible, not as certain, when the coordinator states that the
+    transaction is unknown or has timed out.
     How to mend it: Answer the discharge of a live transaction with the outcome accepted if the discharge sets
     fail to true. If an internal step fails, roll the transaction back nevertheless and answer with accepted.
     """

@@ -129,9 +129,9 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     gives the remaining link-credit. A sender that computes less link-credit stops too early, and messages
     wait.
     Silent when: the sender states link-credit 0 and may not yet have read any grant. The rule is also silent
-    when the capture lacks octets that either peer sent after the attach. The finding is only possible, not
-    certain, when deliveries were aborted, resumed or are incomplete, because the specification does not say
-    whether such deliveries use link-credit.
+    when the capture lacks octets that either peer sent after the attach. The finding is reported as possible,
+    not as certain, when deliveries were aborted, resumed or are incomplete, because the specification does
+    not say whether such deliveries use link-credit.
     Possible because: The specification does not say whether aborted, resumed or incomplete deliveries use
     link-credit.
     How to mend it: On each flow of the receiver, compute link-credit as the receiver's delivery-count plus

@@ -118,9 +118,9 @@ def first_transfer_without_message_format(case: Case10, several: bool) -> None:
     Evidence: the first transfer on the link after a complete delivery
     Why it matters: Only transfers that continue a delivery may leave out message-format. Without
     message-format, the receiver has to guess how to decode the message.
-    Silent when: the capture lacks octets that were sent after the attach. The finding is only possible, not
-    certain, when the delivery is a single transfer, because the specification demands the message-format with
-    MUST only for deliveries of several transfers.
+    Silent when: the capture lacks octets that were sent after the attach. The finding is reported as
+    possible, not as certain, when the delivery is a single transfer, because the specification demands the
+    message-format with MUST only for deliveries of several transfers.
     Possible because: The specification demands the message-format with MUST only for messages of several
     transfers.
     How to mend it: Set message-format in the first transfer of every delivery, with the value 0 for AMQP
@@ -247,8 +247,8 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     delivery-ids settles the wrong deliveries.
     Silent when: the capture lacks octets that were sent after the session's begin, or when earlier deliveries
     without a delivery-id explain the gap. Two other rules report a delivery-id that an unsettled delivery
-    already has (D-ID-UNIQUE) and a delivery-id that wraps at a wrong number (T-SERIAL). The finding is only
-    possible, not certain, when the sender skips delivery-ids and repeats none.
+    already has (D-ID-UNIQUE) and a delivery-id that wraps at a wrong number (T-SERIAL). The finding is
+    reported as possible, not as certain, when the sender skips delivery-ids and repeats none.
     Possible because: The {peer} skips delivery-ids but uses none twice. The specification can be read as
     allowing gaps between delivery-ids.
     How to mend it: Assign delivery-ids from one counter per session that all links share, and write the
@@ -506,9 +506,9 @@ def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
     Evidence: the rcv-settle-mode of the receiver's attach and of the transfer
     Why it matters: The receiver would have to wait for a settlement by the sender, which the receiver did not
     agree to. The receiver may refuse the transfer with amqp:invalid-field.
-    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain,
-    when the sender may not yet have read the receiver's attach, or when a later transfer may settle the
-    delivery.
+    Silent when: the attach of the receiver was not captured. The finding is reported as possible, not as
+    certain, when the sender may not yet have read the receiver's attach, or when a later transfer may settle
+    the delivery.
     Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}. The
     attach had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read it.
     The transfer is also no fault if a later transfer settles the delivery.

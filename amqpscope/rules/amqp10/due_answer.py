@@ -35,9 +35,9 @@ Evidence: the frames that the receiver sends after the oversized frame
 Why it matters: The sender of the frame never learns that its frames are too large. Another receiver may
 close the connection because of a frame of this size.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing afterwards. The
-finding is only possible, not certain, when a minute has passed but nothing proves that the peer has read
-the frame. The finding is also only possible when the peer ended the session instead of closing the
-connection.
+finding is reported as possible, not as certain, when a minute has passed but nothing proves that the peer has
+read the frame. The finding is also reported as possible when the peer ended the session instead of closing
+the connection.
 How to mend it: Compare the size field of each incoming frame with your own max-frame-size before you
 process the frame. If a frame is larger than your max-frame-size, send close with
 `amqp:connection:framing-error`.
@@ -61,9 +61,9 @@ Evidence: the frames that the receiver sends after the frame on the wrong channe
 Why it matters: The sender of the frame never learns of the limit. The sender may go on using channels
 that the other peer does not support.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing afterwards. The
-finding is only possible, not certain, when a minute has passed but nothing proves that the peer has read
-the frame. The finding is also only possible when the peer ended the session instead of closing the
-connection.
+finding is reported as possible, not as certain, when a minute has passed but nothing proves that the peer has
+read the frame. The finding is also reported as possible when the peer ended the session instead of closing
+the connection.
 How to mend it: Compare the channel of each incoming frame with your own channel-max. If the channel is
 higher, send close with `amqp:connection:framing-error` instead of ignoring the frame or ending a session.
 """
@@ -86,9 +86,9 @@ Evidence: the frames that the receiver sends after the attach (many peers send e
 Why it matters: The sender of the attach never learns of the limit. The sender may go on attaching links
 with handles that the other peer does not support.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing afterwards. The
-finding is only possible, not certain, when a minute has passed but nothing proves that the peer has read
-the attach. The finding is also only possible when the peer ended the session instead of closing the
-connection.
+finding is reported as possible, not as certain, when a minute has passed but nothing proves that the peer has
+read the attach. The finding is also reported as possible when the peer ended the session instead of closing
+the connection.
 How to mend it: Compare the handle of each incoming attach with the handle-max of your own begin. If the
 handle is higher, send close with `amqp:connection:framing-error`. An end or a detach is not enough.
 """
@@ -112,9 +112,9 @@ Evidence: the frames that the receiver sends after the second attach
 Why it matters: From then on, the two peers may mean different links by the same handle. Transfers and
 flows may reach the wrong link.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing afterwards. The
-finding is only possible, not certain, when a minute has passed but nothing proves that the peer has read
-the attach. The finding is also only possible when the peer ended the session instead of closing the
-connection, as the name of the error `amqp:session:handle-in-use` suggests.
+finding is reported as possible, not as certain, when a minute has passed but nothing proves that the peer has
+read the attach. The finding is also reported as possible when the peer ended the session instead of closing
+the connection, as the name of the error `amqp:session:handle-in-use` suggests.
 How to mend it: Check each incoming attach against the input handles in use on the session. If the handle is
 in use, send close with `amqp:session:handle-in-use` at once and do not overwrite the existing link.
 """
@@ -135,9 +135,9 @@ Evidence: the frames that the receiver sends after the flow
 Why it matters: The credit that the flow carries is lost. The sender of the flow waits for an effect that
 never comes.
 Silent when: the peer may not yet have received the flow, or when the peer sent nothing on the session
-afterwards. The finding is only possible, not certain, when a minute has passed but nothing proves that
-the peer has read the flow. The finding is also only possible when the peer ended the session without an
-error.
+afterwards. The finding is reported as possible, not as certain, when a minute has passed but nothing proves
+that the peer has read the flow. The finding is also reported as possible when the peer ended the session
+without an error.
 How to mend it: Look up the handle of each incoming flow. If no link is attached to the handle, send end with
 `amqp:session:unattached-handle` instead of ignoring the flow.
 """
@@ -155,9 +155,9 @@ Evidence: an invalid frame, and the frames that its receiver sends afterwards
 Why it matters: The frame belongs to no link, so the peer cannot process it. The sender of the frame assumes
 that the frame was processed.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing on the session
-afterwards. The finding is only possible, not certain, when a minute has passed but nothing proves that
-the peer has read the frame. The finding is also only possible when the peer ended the session without an
-error.
+afterwards. The finding is reported as possible, not as certain, when a minute has passed but nothing proves
+that the peer has read the frame. The finding is also reported as possible when the peer ended the session
+without an error.
 How to mend it: Look up the handle of each incoming transfer and detach. If no link is attached to the handle,
 send end with an error such as `amqp:session:unattached-handle` instead of dropping the frame.
 """
@@ -206,9 +206,9 @@ attach
 Why it matters: The other peer takes the link for the earlier link, whose endpoint and state are
 destroyed.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing on the session
-afterwards. The finding is only possible, not certain, when a minute has passed but nothing proves that
-the peer has read the attach. The finding is also only possible when the peer ended the session without an
-error.
+afterwards. The finding is reported as possible, not as certain, when a minute has passed but nothing proves
+that the peer has read the attach. The finding is also reported as possible when the peer ended the session
+without an error.
 How to mend it: After you detach a link with an error, accept an attach of the same link only if its
 unsettled field is not null. If the unsettled field of the attach is null, send end with
 `amqp:session:errant-link`.
@@ -235,8 +235,8 @@ Evidence: the frames that the receiver sends after the message
 Why it matters: The sender never learns of the limit and may go on sending messages that the receiver does not
 support.
 Silent when: the receiver may not yet have received the message. The rule is also silent when the receiver has
-sent nothing about the message and nothing for the link since. The finding is only possible, not certain, when
-the receiver detached the link without an error.
+sent nothing about the message and nothing for the link since. The finding is reported as possible, not as
+certain, when the receiver detached the link without an error.
 How to mend it: Add up the payload of the transfers of each delivery. If the sum exceeds the max-message-size
 of your attach, detach the link with `amqp:link:message-size-exceeded`.
 """
@@ -260,10 +260,10 @@ Evidence: the frames that the receiver sends after the transfer
 Why it matters: The receiver cannot know whether it already has the message. The message may be processed
 twice.
 Silent when: the receiver may not yet have received the transfer. The rule is also silent when the receiver
-has sent nothing about the delivery and nothing for the link since. The finding is only possible, not certain,
-when the receiver detached the link without an error.
+has sent nothing about the delivery and nothing for the link since. The finding is reported as possible, not
+as certain, when the receiver detached the link without an error.
 How to mend it: While your attach has incomplete-unsettled=true, accept only transfers with resume=true. If a
-transfer without resume arrives, detach the link with an error, for example `amqp:not-allowed`.
+transfer without resume=true arrives, detach the link with an error, for example `amqp:not-allowed`.
 """
 
 
@@ -320,8 +320,8 @@ Evidence: a second attach of the link, and the detach of the first attachment
 Why it matters: A link can be attached only once at a time. Two attachments share one link state, so
 deliveries and credit become ambiguous.
 Silent when: the peer may not yet have received the second attach, or when the peer has sent nothing for the
-first attachment since. The finding is only possible, not certain, when the peer detached the first attachment
-without this error.
+first attachment since. The finding is reported as possible, not as certain, when the peer detached the first
+attachment without this error.
 How to mend it: When an attach arrives for a link that is already attached elsewhere, detach the first
 attachment with `amqp:link:stolen` before you use the new attachment.
 """

@@ -280,8 +280,8 @@ def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     refuse the link.
     Source: transport.xml section links > Establishing or Resuming a Link
     Evidence: an attach that has no answer when the session ends
-    Why it matters: The other peer waits and cannot use the link. A peer that refuses a link has to answer the
-    attach too, before it detaches the link.
+    Why it matters: The other peer waits and cannot use the link. A peer that refuses a link must
+    first answer with an attach, and then send a detach.
     Silent when: the peer may not yet have read the attach. The rule is also silent when the other peer
     detached the link or ended the session or connection. The rule is also silent when octets were not
     captured.

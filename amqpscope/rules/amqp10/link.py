@@ -361,10 +361,10 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     Evidence: the sender's initial-delivery-count, the receiver's flows, and the first transfers of deliveries
     Why it matters: The receiver may detach the link with amqp:link:transfer-limit-exceeded. The message that
     exceeds the credit may be lost.
-    Silent when: the capture lacks octets that were sent after the attach of the link. The finding is only
-    possible, not certain, when an older grant of link-credit, which the sender may have used, allows the
-    delivery. The finding is also only possible when the delivery is legal if aborted or resumed deliveries
-    use no credit. The specification leaves open whether they use credit.
+    Silent when: the capture lacks octets that were sent after the attach of the link. The finding is reported
+    as possible, not as certain, when an older grant of link-credit, which the sender may have used, allows
+    the delivery. The finding is also reported as possible when the delivery is legal if aborted or resumed
+    deliveries use no credit. The specification leaves open whether they use credit.
     Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}.
     The flow had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read
     it. The specification does not say whether aborted or resumed deliveries use credit. If they use none,
@@ -414,11 +414,11 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     Demands: A sender that received an incomplete unsettled map must send only resumed deliveries and no new
     deliveries.
     Source: transport.xml section performatives > attach.incomplete-unsettled
-    Evidence: a receiver's attach with incomplete-unsettled=true, and then a transfer without resume
+    Evidence: a receiver's attach with incomplete-unsettled=true, and then a transfer without resume=true
     Why it matters: The receiver must detach the link with an error. The sender cannot know yet which
     deliveries the receiver already holds, so messages may be duplicated.
-    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain,
-    when the sender may not yet have read the receiver's attach.
+    Silent when: the attach of the receiver was not captured. The finding is reported as possible, not as
+    certain, when the sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's attach has incomplete-unsettled=true, send only resumed deliveries.
     After the listed deliveries are settled, detach and attach again, until the receiver's unsettled map is
     complete. Send new deliveries only with a complete unsettled map.
@@ -445,8 +445,8 @@ def message_larger_than_agreed(case: Case10, link: LinkEnd, octets: int) -> None
     Evidence: the sum of the payload octets of one delivery, and the max-message-size in the receiver's attach
     Why it matters: The receiver may detach the link with amqp:link:message-size-exceeded. The message is not
     delivered.
-    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain,
-    when the sender may not yet have read the receiver's attach.
+    Silent when: the attach of the receiver was not captured. The finding is reported as possible, not as
+    certain, when the sender may not yet have read the receiver's attach.
     How to mend it: Read max-message-size from the receiver's attach and compare the encoded size of the whole
     message, over all its transfers, before you send. Report larger messages to the application as an error.
     """
@@ -522,9 +522,9 @@ def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body
     Evidence: the delivery-count of the receiver's flows, and the number of deliveries
     Why it matters: The sender adds the link-credit of the receiver's flow to the delivery-count of this flow.
     A delivery-count that is too high grants more messages than the receiver means to accept.
-    Silent when: the attach of the sender or octets since that attach were not captured. The finding is only
-    possible, not certain, when the sender attached again and the receiver may not yet have read the new
-    attach.
+    Silent when: the attach of the sender or octets since that attach were not captured. The finding is
+    reported as possible, not as certain, when the sender attached again and the receiver may not yet have
+    read the new attach.
     How to mend it: Take initial-delivery-count from the sender's latest attach and add one per received
     message, not per transfer. Reset the counter on each attach and adopt the delivery-count of the sender's
     flows.
@@ -612,10 +612,10 @@ def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> No
     Evidence: delivery-count plus link-credit of a sender's flow, and the receiver's grants
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
     counters and may end the link with an error.
-    Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding
-    is possible, not certain, when link-credit that the receiver granted earlier allows the value. The
-    finding is also possible, not certain, when the value may be the link-credit of a flow of the receiver,
-    from which the sender has not subtracted its deliveries.
+    Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding is
+    reported as possible, not as certain, when link-credit that the receiver granted earlier allows the value.
+    The finding is also reported as possible, not as certain, when the value may be the link-credit of a flow
+    of the receiver, from which the sender has not subtracted its deliveries.
     How to mend it: In a sender's flow, report the receiver's last link-credit reduced by the deliveries sent
     since. Do not fill in a constant or a local window size.
     """
@@ -674,10 +674,10 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
     Evidence: the sender's flow after a receiver's flow with drain=true
     Why it matters: A drained link has no link-credit left. The receiver goes on waiting for the rest of the
     credit to be used up.
-    Silent when: the capture lacks octets that were sent after the attach. The finding is only possible, not
-    certain, when the receiver has also granted other link-credit, to which the remaining credit may belong.
-    The finding is also only possible when deliveries were aborted, resumed or are incomplete, because the
-    specification does not say whether such deliveries use credit.
+    Silent when: the capture lacks octets that were sent after the attach. The finding is reported as
+    possible, not as certain, when the receiver has also granted other link-credit, to which the remaining
+    credit may belong. The finding is also reported as possible when deliveries were aborted, resumed or are
+    incomplete, because the specification does not say whether such deliveries use credit.
     How to mend it: When you drain a link, add all remaining link-credit to delivery-count and set link-credit
     to 0. Send both new values in one flow.
     """

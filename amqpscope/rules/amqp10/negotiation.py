@@ -38,8 +38,8 @@ def goes_on_with_another_header(case: Case10, certainty: i64) -> None:
     Why it matters: The server supports another protocol or version. The server closes the connection and
     reads nothing that the client still sends.
     Silent when: the client may not yet have received the server's protocol header, or when octets of either
-    peer were not captured. The finding is only possible, not certain, when the client may not yet have read
-    the server's protocol header.
+    peer were not captured. The finding is reported as possible, not as certain, when the client may not yet
+    have read the server's protocol header.
     How to mend it: Compare the server's protocol header with the protocol header that you sent. If the two
     headers differ, close the TCP connection, and connect again with the protocol id and version that the
     server offered.
@@ -61,8 +61,8 @@ def goes_on_with_unsupported_version(case: Case10, certainty: i64) -> None:
     Why it matters: The answer states the version that the server supports. The client must connect again, and
     waits for the server to close.
     Silent when: the server may not yet have received the client's protocol header, or when octets of either
-    peer were not captured. The finding is only possible, not certain, when the server may not yet have read
-    the client's protocol header.
+    peer were not captured. The finding is reported as possible, not as certain, when the server may not yet
+    have read the client's protocol header.
     How to mend it: After you answer an unsupported version with your own protocol header, close the TCP
     connection at once. Do not go on with open or SASL frames.
     """
@@ -83,8 +83,8 @@ def goes_on_with_refused_protocol_id(case: Case10, certainty: i64) -> None:
     Why it matters: The answer demands SASL, TLS or neither of the two. The client must connect again, and
     waits for the server to close.
     Silent when: the server may not yet have received the client's protocol header, or when octets of either
-    peer were not captured. The finding is only possible, not certain, when the server may not yet have read
-    the client's protocol header.
+    peer were not captured. The finding is reported as possible, not as certain, when the server may not yet
+    have read the client's protocol header.
     How to mend it: After you answer with the protocol id that you accept (0, 2 or 3), close the TCP
     connection at once. Do not send frames of the layer that the client did not ask for.
     """
@@ -152,8 +152,8 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     Why it matters: The server must send a supported protocol header and close the connection. Perhaps the
     client does not speak AMQP at all, so both peers may misread each other.
     Silent when: the first octets of the client were not captured, or when the server may not yet have
-    received them. The finding is only possible, not certain, when the server may not yet have read the
-    client's first octets.
+    received them. The finding is reported as possible, not as certain, when the server may not yet have read
+    the client's first octets.
     How to mend it: Check the first 8 octets of every connection. If the first 8 octets are not a protocol
     header, send a protocol header that you support, close the TCP connection, and send no frames.
     """
@@ -237,7 +237,8 @@ TL_HDR: Final = RULES.rule("TL-HDR", "MUST", "keyword")
 def tls_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     """A peer sends a TLS protocol header with another version than 1.0.0.
 
-    Demands: Each peer must begin TLS within AMQP with the protocol header of id 2 and version 1.0.0.
+    Demands: Each peer must begin TLS within AMQP with the protocol header for TLS (protocol-id 2, version
+    1.0.0).
     Source: security.xml section tls
     Evidence: the first octets in each direction
     Why it matters: Only version 1.0.0 of the TLS layer exists. The other peer cannot know which layer the
@@ -258,7 +259,8 @@ TL_PURE: Final = RULES.rule("TL-PURE", "SHOULD NOT", "lower-case", by="server")
 def tls_header_at_the_tls_port(case: Case10) -> None:
     """A server at port 5671 exchanges a TLS protocol header (protocol id 2) before TLS.
 
-    Demands: A server at port 5671 (amqps) should start TLS at once, without the protocol header of id 2.
+    Demands: A server at port 5671 (amqps) should start TLS at once, without the protocol header for TLS
+    (protocol-id 2).
     Source: transport.xml section definitions > SECURE-PORT; security.xml section tls > Alternative
     Establishment
     Evidence: port 5671, and the first octets of the stream
@@ -283,9 +285,9 @@ def reused_after_both_closes(case: Case10) -> None:
     Evidence: a protocol header after both closes
     Why it matters: A TCP connection carries one AMQP connection. The other peer is about to end the TCP
     connection, so the new AMQP connection fails.
-    Silent when: one of the closes was not captured, or may not yet have been received. The finding is only
-    possible, not certain, when octets were not captured, because the other peer may have begun a new
-    connection.
+    Silent when: one of the closes was not captured, or may not yet have been received. The finding is
+    reported as possible, not as certain, when octets were not captured, because the other peer may have begun
+    a new connection.
     Possible because: The capture lacks octets that may contain the start of a new connection.
     How to mend it: After both peers have sent close, end the TCP connection. Open a new TCP connection for
     the next AMQP connection.

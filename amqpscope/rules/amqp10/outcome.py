@@ -46,7 +46,7 @@ def outcome_of_an_aborted_delivery(case: Case10, number: i64, state: object, cer
     Why it matters: The receiver must discard the data of an aborted delivery. An outcome shows that the
     receiver used the incomplete message.
     Silent when: the disposition also names other deliveries, or when octets were not captured. The finding is
-    only possible, not certain, when the receiver may not yet have read the abort.
+    reported as possible, not as certain, when the receiver may not yet have read the abort.
     How to mend it: When a transfer has aborted=true, discard all data of the delivery and remove the delivery
     from the unsettled deliveries. Do not pass the delivery to the application, and send no disposition for
     the delivery.
@@ -72,7 +72,7 @@ def disposition_of_an_aborted_delivery(case: Case10, number: i64, certainty: i64
     Why it matters: The delivery no longer exists. The other peer cannot assign the disposition to a delivery
     and may ignore it or report an error.
     Silent when: the disposition also names other deliveries, or when octets were not captured. The finding is
-    only possible, not certain, when the peer may not yet have read the abort.
+    reported as possible, not as certain, when the peer may not yet have read the abort.
     How to mend it: When a transfer has aborted=true, treat the delivery as settled. Both peers remove the
     delivery from the unsettled deliveries at once, and send no disposition for its delivery-id.
     """
@@ -177,7 +177,7 @@ M_REJ_SPONT: Final = RULES.rule("M-REJ-SPONT", "SHOULD NOT", "keyword", by="send
 
 
 def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
-    """A sender states the outcome rejected for a delivery that its receiver did not reject.
+    """A sender states that a delivery was rejected, but the receiver did not reject it.
 
     Demands: A sender should not state rejected for a delivery that the receiver has not rejected.
     Source: messaging.xml section delivery-state > rejected
@@ -191,7 +191,7 @@ def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     """
     case.report(
         M_REJ_SPONT,
-        "the sender states the outcome rejected for a delivery that the receiver did not reject",
+        "the sender states that the delivery was rejected, but the receiver did not reject it",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],

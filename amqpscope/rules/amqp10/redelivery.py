@@ -327,7 +327,8 @@ def error_of_rejection_not_annotated(case: Case10, fate: Fate, count: int) -> No
     _report(
         case,
         M_REJ_ANNOTATE,
-        f"the message lacks the error of its rejection in packet {fate.packet}",
+        f"the message was rejected with an error in packet {fate.packet}, but it is sent again without "
+        "this error",
         fate,
         count,
     )

@@ -32,7 +32,7 @@ def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> N
     the delivery keeps its state for ever.
     Silent when: one of the attaches was not captured, or when the sender's unsettled map was null or
     incomplete. The rule is also silent when a delivery with this delivery-tag arrived later. The finding is
-    only possible, not certain, when the receiver may not yet have read the sender's attach.
+    reported as possible, not as certain, when the receiver may not yet have read the sender's attach.
     How to mend it: When the sender's attach arrives, compare its unsettled map with your own. If the map is
     complete, treat each delivery that only your map lists as settled and remove it.
     """

@@ -33,11 +33,11 @@ def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
     Demands: If both peers list a delivery as unsettled, the sender may send the delivery again only with
     resume=true.
     Source: transport.xml section links > Resuming Deliveries
-    Evidence: a delivery-tag in both unsettled maps, and a transfer without resume
+    Evidence: a delivery-tag in both unsettled maps, and a transfer without resume=true
     Why it matters: The receiver takes the delivery for a new delivery and gets the message twice.
     Silent when: one of the two attaches was not captured, or when the sender has already resumed the
-    delivery. The finding is only possible, not certain, when the sender may not yet have read the receiver's
-    attach.
+    delivery. The finding is reported as possible, not as certain, when the sender may not yet have read the
+    receiver's attach.
     How to mend it: After the link is attached again, compare both unsettled maps. Set resume=true on the
     first transfer of each delivery whose delivery-tag is in both maps.
     """
@@ -154,7 +154,7 @@ def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certa
     Evidence: a delivery-tag in the sender's unsettled map only, and the flags of the transfer
     Why it matters: The receiver must ignore a resumed delivery that it does not know. The message is lost.
     Silent when: one of the attaches was not captured, or when the unsettled map of the receiver is null or
-    incomplete. The finding is only possible, not certain, when the sender may not yet have read the
+    incomplete. The finding is reported as possible, not as certain, when the sender may not yet have read the
     receiver's attach, because a sender may resume deliveries before it has read that attach.
     How to mend it: Look up each unsettled delivery-tag in the unsettled map of the receiver's attach. If the
     receiver's map is complete and does not list the delivery-tag, send the message again as a new delivery

@@ -130,8 +130,8 @@ def header_after_failure(case: Case10, certainty: int) -> None:
     may admit the client.
     Silent when: the sasl-outcome was not captured. The rule is also silent when the capture lacks octets that
     the server sent after the sasl-outcome, because a new connection may use the same ports. The finding is
-    only possible, not certain, when the client sends the header, because the client may not yet have read the
-    sasl-outcome.
+    reported as possible, not as certain, when the client sends the header, because the client may not yet
+    have read the sasl-outcome.
     How to mend it: Check the code of sasl-outcome. If the code is not ok, send no protocol header. Shut down
     your outgoing stream, read until the other peer ends its stream, and then close the socket.
     """
@@ -309,8 +309,8 @@ def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
     Why it matters: The server must refuse the mechanism, so the authentication fails and the connection ends.
     Silent when: the mechanisms of the server were not captured.
     How to mend it: Choose a mechanism that you support and that the list in sasl-mechanisms contains. If
-    you support none of the offered mechanisms, report an error and close the connection. Users may have
-    configured a mechanism that the server has disabled.
+    you support none of the offered mechanisms, report an error and close the connection. If
+    users chose the mechanism in a configuration, check whether the server has disabled the mechanism.
     """
     offered = case.me.sasl.mechanisms
     if offered is None or offered.sasl_server_mechanisms is None or body.mechanism is None:

@@ -312,9 +312,9 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     Evidence: a flow with a null next-incoming-id after the other peer's begin
     Why it matters: The other peer then computes its remaining window as if none of its transfers had arrived,
     and may stop sending.
-    Silent when: the other peer's begin was not captured, or when the peer that sent the flow may not yet
-    have received that begin. The finding is only possible, not certain, when the begin has arrived at the
-    peer, but the peer may not have read it yet.
+    Silent when: the other peer's begin was not captured, or when the peer that sent the flow may not yet have
+    received that begin. The finding is reported as possible, not as certain, when the begin has arrived at
+    the peer, but the peer may not have read it yet.
     How to mend it: Set next-incoming-id in every flow as soon as the other peer's begin has arrived.
     Initialize next-incoming-id from the next-outgoing-id of the other peer's begin and add one for each
     transfer received.
@@ -348,9 +348,9 @@ def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body:
     Evidence: a flow with next-incoming-id before the other peer's begin
     Why it matters: The sender of the flow can only guess next-incoming-id. The other peer computes its window
     from the guess and may send too much or nothing.
-    Silent when: octets of the other peer were not captured. The finding is only possible, not certain,
-    when the other peer has sent a begin that answers no begin, because this begin may be meant as the
-    answer to the peer's begin.
+    Silent when: octets of the other peer were not captured. The finding is reported as possible, not as
+    certain, when the other peer has sent a begin that answers no begin, because this begin may be meant as
+    the answer to the peer's begin.
     How to mend it: Leave next-incoming-id null in each flow that you send before the other peer's begin has
     arrived. Afterwards, set next-incoming-id from the next-outgoing-id of the other peer's begin.
     """

@@ -266,8 +266,8 @@ def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) ->
     the link with amqp:not-allowed.
     Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that names no
     known outcome. Another rule, D-RCVMODE-SECOND, reports a receiver that settles a delivery before the
-    sender on a link with rcv-settle-mode second. The finding is only possible, not certain, when the
-    sender attached the link again and the receiver may not yet have read the new attach.
+    sender on a link with rcv-settle-mode second. The finding is reported as possible, not as certain, when
+    the sender attached the link again and the receiver may not yet have read the new attach.
     How to mend it: Read the outcomes field of the source in the sender's attach, and state only those
     outcomes or the default-outcome. If the application asks for another outcome, map the outcome to a listed
     outcome or return an error.

@@ -311,8 +311,8 @@ def outcomes_with_symbol_that_stands_for_none(case: Case10, symbol: str, certain
     Why it matters: The receiver cannot choose an outcome by this symbol, and may treat the whole list as an
     error.
     Silent when: a part of the frame was not captured, or when the symbol is of another domain than `amqp`.
-    The finding is only possible, not certain, when the symbol is of the domain `amqp` and is not the
-    descriptor of any type that the rule knows.
+    The finding is reported as possible, not as certain, when the symbol is of the domain `amqp` and is not
+    the descriptor of any type that the rule knows.
     Possible because: A specification that this rule does not know may define the symbol.
     How to mend it: List the full symbolic descriptors of outcomes, for example `amqp:accepted:list` or
     `amqp:rejected:list`, not short names such as `accepted`. Do not list `amqp:received:list`, because

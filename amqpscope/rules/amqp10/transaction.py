@@ -106,8 +106,8 @@ def work_after_its_control_link(case: Case10, certainty: i64) -> None:
     Evidence: the detach of the control link, and later txn-ids
     Why it matters: The coordinator rolls the transaction back when its control link closes. All further work
     under the transaction fails.
-    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
-    peer may not yet have read the detach, or when the detach did not close the link.
+    Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
+    when the peer may not yet have read the detach, or when the detach did not close the link.
     How to mend it: Keep the control link attached until all its transactions are discharged. After a detach
     of the control link, discard its txn-ids, attach a new control link and declare a new transaction.
     """
@@ -153,7 +153,8 @@ def work_on_another_session(case: Case10, control: Control, certainty: i64) -> N
     Why it matters: The resource perhaps does not know the transaction on the other session. The resource may
     then do the work outside the transaction, so a rollback does not undo the work.
     Silent when: octets of either peer were not captured, or when the rule has already reported the
-    transaction. The finding is only possible, not certain, when the coordinator states no capabilities.
+    transaction. The finding is reported as possible, not as certain, when the coordinator states no
+    capabilities.
     How to mend it: Attach the control link and all links that work under its transactions on the same
     session. Use several sessions only if the coordinator's attach offers amqp:multi-ssns-per-txn.
     """

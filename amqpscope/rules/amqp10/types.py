@@ -379,8 +379,8 @@ def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, cert
     Evidence: successive delivery-ids near the wrap
     Why it matters: Receivers compare delivery-ids as serial numbers of 32 bits (RFC 1982). A receiver takes
     the following delivery-ids for old delivery-ids, or waits for the missing delivery-ids.
-    Silent when: the capture lacks octets that were sent after the session's begin. The finding is only
-    possible, not certain, when the sender only leaves out a delivery-id.
+    Silent when: the capture lacks octets that were sent after the session's begin. The finding is reported as
+    possible, not as certain, when the sender only leaves out a delivery-id.
     Possible because: The sender leaves out a delivery-id but uses none twice. The specification can be read
     as allowing gaps between delivery-ids.
     How to mend it: Keep delivery-ids in an unsigned 32-bit integer that wraps from 4294967295 to 0. Do not

@@ -30,10 +30,10 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     Why it matters: The receiver may have no room for the transfer. The receiver may end the session with
     amqp:session:window-violation, and all links of the session end with it.
     Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
-    begins. The rule is also silent when the window was larger before a flow of the other peer that lacks
-    the mandatory next-incoming-id. Other rules report a sender that counts the window from its own
-    next-outgoing-id (S-WIN-FORMULA and S-WIN-FORMULA-INIT). S-WIN-DECR reports a sender that does not
-    count further transfers of a delivery. The finding is only possible, not certain, when an older
+    begins. The rule is also silent when the window was larger before a flow of the other peer that lacks the
+    mandatory next-incoming-id. Other rules report a sender that counts the window from its own
+    next-outgoing-id (S-WIN-FORMULA and S-WIN-FORMULA-INIT). S-WIN-DECR reports a sender that does not count
+    further transfers of a delivery. The finding is reported as possible, not as certain, when an older
     window, which the sender may have used, allows the transfer.
     How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
     the window is zero and wait for the next flow. Guard the count with a lock if several threads send on one

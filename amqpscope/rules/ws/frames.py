@@ -92,7 +92,8 @@ Why it matters: The receiver has to close the connection. A receiver that does n
 joins octets of two messages.
 Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
 was agreed that may give frames another form.
-How to mend it: Let one writer at a time send a message. Take a lock if several threads send.
+How to mend it: Send one message after the other. If several threads send messages, protect each
+whole message with a lock.
 """
 
 
