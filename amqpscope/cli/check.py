@@ -4,37 +4,17 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import (
-    DialectOption,
-    JobsOption,
-    KeyLogOption,
-    Merge,
-    Paths,
-    ServerKeyOption,
-    Via,
-    inputs,
-    jobs_of,
-    secrets_of,
-)
+from amqpscope.cli.inputs import InputOptions, JobsOption, Paths, jobs_of
 from amqpscope.cli.judging import (
     POLICY_PANEL,
-    AllowEmpty,
-    BaselineOption,
-    ConfigOption,
-    DiagnosesOption,
-    FailOnDiagnosis,
-    FailOnOption,
-    FailOnPossible,
-    IgnoreOption,
-    NoConfig,
-    ProfileOption,
-    SelectOption,
-    SpecOption,
-    StrictOption,
-    configuration_of,
+    DiagnosisOptions,
+    NewFindingOptions,
+    RuleOptions,
+    StatusOptions,
     given_of,
     today,
 )
+from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.place_options import (
     address_option,
@@ -109,7 +89,9 @@ _FORMS = "; ".join(f"{name}: {declared(name).purpose}" for name in NAMES)
 _MOST = 3
 
 
+@with_options
 def check(
+    *,
     paths: Paths,
     connection: Annotated[str | None, connection_option("Check only", _WHICH)] = None,
     link: Annotated[str | None, link_option("Check only", _WHICH)] = None,
@@ -211,9 +193,7 @@ def check(
             help=("Show only the number of findings of each severity. Applies to text only."),
         ),
     ] = False,
-    select: SelectOption = None,
-    ignore: IgnoreOption = None,
-    baseline: BaselineOption = None,
+    findings: NewFindingOptions,
     write: Annotated[
         str | None,
         typer.Option(
@@ -227,22 +207,11 @@ def check(
             ),
         ),
     ] = None,
-    config: ConfigOption = None,
-    no_config: NoConfig = False,
-    spec: SpecOption = None,
-    profile: ProfileOption = None,
-    fail_on: FailOnOption = None,
-    fail_on_possible: FailOnPossible = None,
-    strict: StrictOption = None,
-    allow_empty: AllowEmpty = None,
-    fail_on_diagnosis: FailOnDiagnosis = None,
-    diagnoses: DiagnosesOption = None,
+    rules: RuleOptions,
+    status: StatusOptions,
+    diagnoses: DiagnosisOptions,
     jobs: JobsOption = None,
-    merge: Merge = False,
-    via: Via = None,
-    dialect: DialectOption = None,
-    tls_keylog: KeyLogOption = None,
-    tls_key: ServerKeyOption = None,
+    reading: InputOptions,
 ) -> int:
     """Show which peer broke which rule of the specification, in which packet and state."""
     if most is not None and most < 1:
@@ -258,21 +227,9 @@ def check(
     wanted = None if selection.everything else selection
     if write is not None and wanted is not None:
         raise FilterError(f"--write-baseline: cannot be combined with {selection.words.split()[0]}")
-    configuration = configuration_of(config, no_config)
-    given = given_of(
-        select=select,
-        ignore=ignore,
-        fail_on=fail_on,
-        possible=fail_on_possible,
-        strict=strict,
-        allow_empty=allow_empty,
-        spec=spec,
-        profile=profile,
-        baseline=baseline,
-        fail_on_diagnosis=fail_on_diagnosis,
-        diagnoses=diagnoses,
-    )
-    if write is not None and baseline is not None:
+    configuration = rules.configuration()
+    given = given_of(findings, rules, status, diagnoses)
+    if write is not None and findings.baseline is not None:
         raise FilterError("--write-baseline: cannot be combined with --baseline")
     if write in ("", "-"):
         raise FilterError(f"--write-baseline {write}: must name a file")
@@ -288,7 +245,7 @@ def check(
     if most is None:
         most = values.get("max-per-rule", _MOST)
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
-    captures = inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key, configuration))
+    captures = reading.captures(paths, configuration)
     detail = Detail(possible, notes, full, quiet)
     reports = Reports(form, outputs, most, captures, policy, detail, wanted, annotate)
     if write is not None:

@@ -7,7 +7,8 @@ from typing import Any
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.judging import ConfigOption, NoConfig, configuration_of, today
+from amqpscope.cli.judging import ConfigOptions, today
+from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import ObjectFormat, TextOrJson, say
 from amqpscope.cli.status import Status
 from amqpscope.errors import ConfigurationError
@@ -44,13 +45,14 @@ def config() -> None:
 
 
 @app.command(cls=HelpfulCommand, epilog=_EPILOG, short_help="Show the settings in effect, and their origin.")
+@with_options
 def show(
-    config: ConfigOption = None,
-    no_config: NoConfig = False,
+    *,
+    options: ConfigOptions,
     form: ObjectFormat = TextOrJson.text,
 ) -> int:
     """Show each setting that `check` uses in this directory, and the file that sets it."""
-    configuration = configuration_of(config, no_config)
+    configuration = options.configuration()
     status = Status.FINE
     try:
         Policy(configuration)

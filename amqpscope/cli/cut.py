@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption, same_file, secrets_of
+from amqpscope.cli.inputs import DecodingOptions, same_file
+from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import notes_to_stderr, say
 from amqpscope.cli.place_options import (
     address_option,
@@ -91,7 +92,9 @@ _KEPT = (
 )
 
 
+@with_options
 def cut(
+    *,
     path: Annotated[
         str,
         typer.Argument(
@@ -182,9 +185,7 @@ def cut(
     ports: Annotated[
         bool, typer.Option("--ports", rich_help_panel=_HIDE, help="Replace the TCP ports, too.")
     ] = False,
-    dialect: DialectOption = None,
-    tls_keylog: KeyLogOption = None,
-    tls_key: ServerKeyOption = None,
+    decoding: DecodingOptions,
 ) -> int:
     """Write a part of a capture to a file of its own, with the findings as comments on packets."""
     selection = Selection(
@@ -209,7 +210,7 @@ def cut(
     )
     file = Replacement(output)
     with _readable(path) as source:
-        source = source._replace(dialect=dialect or "", secrets=secrets_of(tls_keylog, tls_key))
+        source = source._replace(dialect=decoding.dialect or "", secrets=decoding.secrets())
         try:
             result = cut_capture(source, wish, file.reserve(), disguise)
         except BaseException:

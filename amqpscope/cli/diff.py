@@ -5,27 +5,9 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import (
-    DialectOption,
-    KeyLogOption,
-    ServerKeyOption,
-    secrets_of,
-)
-from amqpscope.cli.judging import (
-    AllowEmpty,
-    ConfigOption,
-    FailOnOption,
-    FailOnPossible,
-    IgnoreOption,
-    NoConfig,
-    ProfileOption,
-    SelectOption,
-    SpecOption,
-    StrictOption,
-    configuration_of,
-    given_of,
-    today,
-)
+from amqpscope.cli.inputs import DecodingOptions
+from amqpscope.cli.judging import FindingOptions, RuleOptions, StatusOptions, given_of, today
+from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import ObjectFormat, TextOrJson, meter, notes_to_stderr, read_or_not, say
 from amqpscope.cli.status import Status
 from amqpscope.diff.comparison import Comparison, compare
@@ -73,7 +55,9 @@ the captures has no AMQP 1.0 or 0-9-1 to compare, 130 interrupted.
 """
 
 
+@with_options
 def diff(
+    *,
     one: Annotated[
         str,
         typer.Argument(
@@ -94,39 +78,21 @@ def diff(
         ),
     ] = False,
     form: ObjectFormat = TextOrJson.text,
-    select: SelectOption = None,
-    ignore: IgnoreOption = None,
-    config: ConfigOption = None,
-    no_config: NoConfig = False,
-    spec: SpecOption = None,
-    profile: ProfileOption = None,
-    fail_on: FailOnOption = None,
-    fail_on_possible: FailOnPossible = None,
-    strict: StrictOption = None,
-    allow_empty: AllowEmpty = None,
-    dialect: DialectOption = None,
-    tls_keylog: KeyLogOption = None,
-    tls_key: ServerKeyOption = None,
+    findings: FindingOptions,
+    rules: RuleOptions,
+    status: StatusOptions,
+    decoding: DecodingOptions,
 ) -> int:
     """Show the first differences between two captures of one scenario, in frames and in findings."""
     if one == other == "-":
         raise FilterError("- (standard input) can be read only once")
-    given = given_of(
-        select=select,
-        ignore=ignore,
-        fail_on=fail_on,
-        possible=fail_on_possible,
-        strict=strict,
-        allow_empty=allow_empty,
-        spec=spec,
-        profile=profile,
-    )
-    configuration = configuration_of(config, no_config)
-    policy = Policy(configuration, given, today())
-    secrets = secrets_of(tls_keylog, tls_key, configuration)
+    configuration = rules.configuration()
+    policy = Policy(configuration, given_of(findings, rules, status), today())
+    secrets = decoding.secrets(configuration)
+    dialect = decoding.dialect or ""
     with (
-        ReplayableCapture(one, policy.profile, policy.spec, "", dialect or "", secrets, meter) as a,
-        ReplayableCapture(other, policy.profile, policy.spec, "", dialect or "", secrets, meter) as b,
+        ReplayableCapture(one, policy.profile, policy.spec, "", dialect, secrets, meter) as a,
+        ReplayableCapture(other, policy.profile, policy.spec, "", dialect, secrets, meter) as b,
     ):
         comparison = compare(a, b, policy)
         for run in (comparison.a, comparison.b):

@@ -7,17 +7,8 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import (
-    CaptureArgument,
-    DialectOption,
-    KeyLogOption,
-    Merge,
-    ServerKeyOption,
-    Via,
-    inputs,
-    same_file,
-    secrets_of,
-)
+from amqpscope.cli.inputs import CaptureArgument, InputOptions, same_file
+from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import meter, notes_to_stderr, say
 from amqpscope.cli.place_options import connection_option, first_option, last_option, link_option
 from amqpscope.cli.selection import Selection, parse_bound
@@ -69,7 +60,9 @@ class Scale(enum.StrEnum):
     time = "time"
 
 
+@with_options
 def draw(
+    *,
     paths: Annotated[
         list[str],
         typer.Argument(
@@ -124,11 +117,7 @@ def draw(
             "with the time between frames. [default: even]",
         ),
     ] = Scale.even,
-    merge: Merge = False,
-    via: Via = None,
-    dialect: DialectOption = None,
-    tls_keylog: KeyLogOption = None,
-    tls_key: ServerKeyOption = None,
+    reading: InputOptions,
 ) -> int:
     """Draw frames as arrows between client and server, with the findings below them."""
     selection = Selection(
@@ -137,7 +126,7 @@ def draw(
         first=parse_bound("--from", first),
         last=parse_bound("--to", last),
     )
-    captures = inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key))
+    captures = reading.captures(paths)
     if compare:
         from amqpscope.cli.draw_compare import draw_comparison  # brings what compares
 

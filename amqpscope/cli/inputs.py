@@ -11,6 +11,7 @@ import typer
 
 from amqpscope.capture.source import is_capture
 from amqpscope.cli.advice import mistaken_path
+from amqpscope.cli.option_groups import OptionGroup
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status
 from amqpscope.errors import CaptureError, FilterError
@@ -24,43 +25,26 @@ from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
 
 __all__ = [
     "CaptureArgument",
+    "DecodingOptions",
     "Dialect",
-    "DialectOption",
+    "InputOptions",
     "JobsOption",
-    "KeyLogOption",
-    "Merge",
     "Paths",
-    "ServerKeyOption",
-    "Via",
+    "ReadingOptions",
     "capture_status",
-    "inputs",
     "jobs_of",
     "same_file",
-    "secrets_of",
 ]
 
 Paths = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH",
-        help="Read these capture files (pcap or pcapng, also compressed with gzip or "
-        "zstd), directories of capture files, or frame logs of Qpid Proton or rhea. "
-        "- reads standard input.",
+        help="Read these capture files (pcap or pcapng, also compressed with gzip or zstd), directories of "
+        "capture files, or frame logs of Qpid Proton or rhea. - reads standard input.",
     ),
 ]
 """Arguments of the commands that read captures."""
-
-Merge = Annotated[
-    bool,
-    typer.Option(
-        "--merge",
-        help="Merge all files into one capture, with the packets ordered by time. Use "
-        "this option for a rotated set of files, or for captures from several points"
-        " of the network.",
-    ),
-]
-"""Options of the commands that read captures."""
-
 
 JobsOption = Annotated[
     str | None,
@@ -69,8 +53,8 @@ JobsOption = Annotated[
         "-j",
         metavar="N|auto",
         show_default=False,
-        help="Analyse the connections of a large capture in N processes. The report is the same. With "
-        "auto, amqpscope starts as many processes as there are processors. [default: 1]",
+        help="Analyse the connections of a large capture in N processes. The report is the same. With auto, "
+        "amqpscope starts as many processes as there are processors. [default: 1]",
     ),
 ]
 """Option of the commands that can analyse connections in several processes: see `jobs_of`."""
@@ -82,70 +66,11 @@ class Through(enum.StrEnum):
     tshark = "tshark"
 
 
-Via = Annotated[
-    Through | None,
-    typer.Option(
-        "--via",
-        metavar="tshark",
-        help=(
-            "Let tshark decode the packets. Use this option if amqpscope does not know the link "
-            "layer (slow; needs pyshark and tshark)."
-        ),
-    ),
-]
-
-
 class Dialect(enum.StrEnum):
     """Dialects of AMQP 1.0 that announce themselves alike."""
 
     final = FINAL_2011
     draft2011 = DRAFT_2011
-
-
-DialectOption = Annotated[
-    Dialect | None,
-    typer.Option(
-        "--dialect",
-        metavar="final|draft2011",
-        show_default=False,
-        help=(
-            "Decode AMQP 1.0 as in the final specification (final) or as in the draft of April 2011 "
-            "(draft2011). Default: amqpscope decides by the first frames of each "
-            "connection."
-        ),
-    ),
-]
-"""Option of the commands that read AMQP: `CaptureOptions.dialect`."""
-
-KeyLogOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tls-keylog",
-        metavar="FILE",
-        show_default=False,
-        help=(
-            "Decrypt TLS with the secrets in this file. Many programs write a file with their TLS secrets "
-            "if the environment variable SSLKEYLOGFILE is set. The option may be "
-            "repeated."
-        ),
-    ),
-]
-"""Option of the commands that read AMQP: `CaptureOptions.secrets`."""
-
-ServerKeyOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tls-key",
-        metavar="FILE",
-        show_default=False,
-        help=(
-            "Decrypt TLS 1.0 to 1.2 with the server's private key in this PEM file. A private key can "
-            "decrypt only RSA key exchange (suites TLS_RSA_WITH_...). The environment variable "
-            "AMQPSCOPE_TLS_KEY_PASSPHRASE opens an encrypted key. The option may be repeated."
-        ),
-    ),
-]
-"""Option of the commands that read AMQP: `CaptureOptions.secrets`."""
 
 
 _CALLED_SO = re.compile(r"\.(pcap|pcapng|cap)(\.(gz|zst))?$", re.IGNORECASE)
@@ -175,57 +100,115 @@ class CaptureArgument:
         return Capture(self.paths[0] if len(self.paths) == 1 else self.paths, options, via=self.via)
 
 
-def secrets_of(
-    keylogs: list[str] | None,
-    keys: list[str] | None,
-    configuration: Configuration | None = None,
-    growing: bool = False,
-) -> Secrets | None:
-    """What the key logs and private keys have that options name, or if an option is not given the
-    configuration; None without any. growing: the key logs are still written. Raises FilterError.
-    """
-    if configuration is not None:
-        values = configuration.values
-        keylogs = keylogs or [configuration.path(name) for name in values.get("tls-keylog", [])]
-        keys = keys or [configuration.path(name) for name in values.get("tls-key", [])]
-    return tls_secrets(keylogs or [], keys or [], growing)
+class DecodingOptions(OptionGroup):
+    """How the octets of a connection are decoded."""
+
+    dialect: Annotated[
+        Dialect | None,
+        typer.Option(
+            "--dialect",
+            metavar="final|draft2011",
+            show_default=False,
+            help="Decode AMQP 1.0 as in the final specification (final) or as in the draft of April 2011 "
+            "(draft2011). Default: amqpscope decides by the first frames of each connection.",
+        ),
+    ] = None
+    tls_keylog: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tls-keylog",
+            metavar="FILE",
+            show_default=False,
+            help="Decrypt TLS with the secrets in this file. Many programs write a file with their TLS "
+            "secrets if the environment variable SSLKEYLOGFILE is set. The option may be repeated.",
+        ),
+    ] = None
+    tls_key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tls-key",
+            metavar="FILE",
+            show_default=False,
+            help="Decrypt TLS 1.0 to 1.2 with the server's private key in this PEM file. A private key can "
+            "decrypt only RSA key exchange (suites TLS_RSA_WITH_...). The environment variable "
+            "AMQPSCOPE_TLS_KEY_PASSPHRASE opens an encrypted key. The option may be repeated.",
+        ),
+    ] = None
+
+    def secrets(self, configuration: Configuration | None = None, growing: bool = False) -> Secrets | None:
+        """What the key logs and private keys have that the options name, or if an option is not given the
+        configuration; None without any. growing: the key logs are still written. Raises FilterError.
+        """
+        logs, keys = self.tls_keylog or [], self.tls_key or []
+        if configuration is not None:
+            values = configuration.values
+            logs = logs or [configuration.path(name) for name in values.get("tls-keylog", [])]
+            keys = keys or [configuration.path(name) for name in values.get("tls-key", [])]
+        return tls_secrets(logs, keys, growing)
 
 
-def inputs(
-    paths: list[str],
-    merge: bool,
-    via: Through | None = None,
-    dialect: Dialect | None = None,
-    secrets: Secrets | None = None,
-) -> list[CaptureArgument]:
-    """What is to be read for these paths, in their order; with `merge` all of it as one capture.
+class InputOptions(OptionGroup):
+    """How captures are read."""
 
-    A directory stands for the captures in it and below it, by name. How many other files there are in it is
-    said, and which of them are called as if they were captures. Raises FilterError for what makes no sense on
-    a command line.
-    """
-    if paths.count("-") > 1:
-        raise FilterError("- (standard input) can be read only once")
-    if via and (merge or "-" in paths):
-        raise FilterError(
-            f"--via {via}: reads only single files; cannot be combined with {'--merge' if merge else '-'}"
-        )
-    found: list[CaptureArgument] = []
-    for path in paths:
-        if path != "-" and os.path.isdir(path):
-            found += _in_directory(path)
-        elif path != "-" and not os.path.exists(path) and (helps := mistaken_path(path)):
-            raise FilterError(f"{path}: there is no such file; {helps}")
-        else:
-            found.append(CaptureArgument([path]))
-    if merge:
-        refusal = next((one.refusal for one in found if one.refusal), "")
-        found = [CaptureArgument([one.paths[0] for one in found], refusal)]
-    for one in found:
-        one.via = via or ""
-        one.secrets = secrets
-        one.dialect = dialect or ""
-    return found
+    merge: Annotated[
+        bool,
+        typer.Option(
+            "--merge",
+            help="Merge all files into one capture, with the packets ordered by time. Use this option for a "
+            "rotated set of files, or for captures from several points of the network.",
+        ),
+    ] = False
+    via: Annotated[
+        Through | None,
+        typer.Option(
+            "--via",
+            metavar="tshark",
+            help="Let tshark decode the packets. Use this option if amqpscope does not know the link layer "
+            "(slow; needs pyshark and tshark).",
+        ),
+    ] = None
+    decoding: DecodingOptions
+
+    def captures(self, paths: list[str], configuration: Configuration | None = None) -> list[CaptureArgument]:
+        """What is to be read for these paths, in their order; with --merge all of it as one capture.
+
+        A directory stands for the captures in it and below it, by name. How many other files there are in it
+        is said, and which of them are called as if they were captures. configuration: has the files of TLS
+        secrets that no option names. Raises FilterError for what makes no sense on a command line.
+        """
+        secrets = self.decoding.secrets(configuration)
+        if paths.count("-") > 1:
+            raise FilterError("- (standard input) can be read only once")
+        if self.via and (self.merge or "-" in paths):
+            other = "--merge" if self.merge else "-"
+            raise FilterError(f"--via {self.via}: reads only single files; cannot be combined with {other}")
+        found: list[CaptureArgument] = []
+        for path in paths:
+            if path != "-" and os.path.isdir(path):
+                found += _in_directory(path)
+            elif path != "-" and not os.path.exists(path) and (helps := mistaken_path(path)):
+                raise FilterError(f"{path}: there is no such file; {helps}")
+            else:
+                found.append(CaptureArgument([path]))
+        if self.merge:
+            refusal = next((one.refusal for one in found if one.refusal), "")
+            found = [CaptureArgument([one.paths[0] for one in found], refusal)]
+        for one in found:
+            one.via = self.via or ""
+            one.secrets = secrets
+            one.dialect = self.decoding.dialect or ""
+        return found
+
+
+class ReadingOptions(InputOptions):
+    """How captures are read by the commands that only show them."""
+
+    allow_empty: Annotated[
+        bool,
+        typer.Option(
+            "--allow-empty", help="Exit with status 0 even if the capture has no AMQP 1.0 or 0-9-1."
+        ),
+    ] = False
 
 
 def _in_directory(directory: str) -> list[CaptureArgument]:

@@ -5,28 +5,12 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.read import TimeFormat
-from amqpscope.report.timeline import TIME_FORMATS
+from amqpscope.cli.inputs import DecodingOptions
+from amqpscope.cli.judging import NewFindingOptions, RuleOptions, StatusOptions
+from amqpscope.cli.option_groups import OptionGroup
+from amqpscope.cli.time_format import TimeFormat, time_option
 
-__all__ = [
-    "BEFORE",
-    "AddressOption",
-    "BeforeOption",
-    "CountOption",
-    "DurationOption",
-    "EmbedKeysOption",
-    "FilesOption",
-    "FormOption",
-    "LiveFormat",
-    "OnlyOption",
-    "QuietOption",
-    "RotateOption",
-    "TimeOption",
-    "TopOption",
-    "UntilOption",
-    "VerboseOption",
-    "WriteOption",
-]
+__all__ = ["BEFORE", "LiveFormat", "LiveOptions"]
 
 
 class LiveFormat(enum.StrEnum):
@@ -43,171 +27,151 @@ _SHOWN = "What is shown"
 _FILES = "What is recorded"
 _END = "When it ends"
 
-_TIMES = "Set the form of times. " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
 
-TopOption = Annotated[
-    bool,
-    typer.Option(
-        "--top",
-        rich_help_panel=_SHOWN,
-        help="Show a full-screen view of connections, links and credit. Connections "
-        "with problems come first. Press ? for a list of keys.",
-    ),
-]
+class LiveOptions(OptionGroup):
+    """What is shown and recorded of live traffic, when the run ends, and what is made of it."""
 
-OnlyOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME,...",
-        rich_help_panel=_SHOWN,
-        show_default=False,
-        help="Show only frames with one of these names, kinds or classes. The values "
-        "are the same as for `read --only`. The option may be repeated.",
-    ),
-]
-
-AddressOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PATTERN",
-        rich_help_panel=_SHOWN,
-        show_default=False,
-        help="Show only frames with this address, exchange, queue or routing key (* and ? are wildcards).",
-    ),
-]
-
-QuietOption = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", rich_help_panel=_SHOWN, help="Show only findings, without frames."),
-]
-
-VerboseOption = Annotated[
-    int,
-    typer.Option(
-        "--verbose",
-        "-v",
-        count=True,
-        show_default=False,
-        rich_help_panel=_SHOWN,
-        help="Show all fields of each frame. -vv also shows message bodies.",
-    ),
-]
-
-TimeOption = Annotated[
-    TimeFormat,
-    typer.Option(
-        "--time",
-        "-t",
-        metavar="r|d|a|ad|e",
-        show_default=False,
-        rich_help_panel=_SHOWN,
-        help=f"{_TIMES}.",
-    ),
-]
-
-FormOption = Annotated[
-    LiveFormat,
-    typer.Option(
-        "--format",
-        metavar="text|ndjson",
-        show_default=False,
-        rich_help_panel=_SHOWN,
-        help="Set the output format. text: for people; ndjson: one JSON "
-        "object per line. In ndjson, frames have the form of `read` and findings"
-        " the form of `check`. [default: text]",
-    ),
-]
-
-WriteOption = Annotated[
-    str | None,
-    typer.Option(
-        "--write",
-        "-w",
-        metavar="FILE",
-        rich_help_panel=_FILES,
-        show_default=False,
-        help="Record the packets in this pcapng file, with findings as packet "
-        "comments. Use `-` for standard output.",
-    ),
-]
-
-RotateOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--rotate",
-        metavar="LIMIT",
-        rich_help_panel=_FILES,
-        show_default=False,
-        help="Start a new file after this size, time or number of packets, for "
-        "example 100MB, 15min or 100000packets. The option may be repeated.",
-    ),
-]
-
-FilesOption = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        rich_help_panel=_FILES,
-        show_default=False,
-        help="Keep only the N newest files of the recording.",
-    ),
-]
-
-EmbedKeysOption = Annotated[
-    bool,
-    typer.Option(
-        "--embed-keys",
-        rich_help_panel=_FILES,
-        help="Put the TLS secrets of the connections into the recording, so that everybody who has the "
-        "file can decrypt it. The option needs -w and --tls-keylog or --tls-key.",
-    ),
-]
-
-UntilOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="RULE,...",
-        rich_help_panel=_END,
-        show_default=False,
-        help=(
-            "Stop when one of these rules is broken (* and ? are wildcards). With -w, record "
-            "only the packets shortly before and after the finding. The option may be "
-            "repeated."
+    top: Annotated[
+        bool,
+        typer.Option(
+            "--top",
+            rich_help_panel=_SHOWN,
+            help="Show a full-screen view of connections, links and credit. Connections with problems come "
+            "first. Press ? for a list of keys.",
         ),
-    ),
-]
-
-BeforeOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME",
-        rich_help_panel=_END,
-        show_default=False,
-        help=(
-            "Begin the recording this long before the finding, for example 10s. The recording keeps at "
-            f"most 128 MiB of such packets. The option needs --until and -w. [default: {BEFORE}s]"
+    ] = False
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME,...",
+            rich_help_panel=_SHOWN,
+            show_default=False,
+            help="Show only frames with one of these names, kinds or classes. The values are the same as "
+            "for `read --only`. The option may be repeated.",
         ),
-    ),
-]
-
-DurationOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME",
-        rich_help_panel=_END,
-        show_default=False,
-        help="Stop after this time, for example 90s, 15min or 2h.",
-    ),
-]
-
-CountOption = Annotated[
-    int | None,
-    typer.Option(
-        "--count",
-        "-c",
-        metavar="N",
-        rich_help_panel=_END,
-        show_default=False,
-        help=("Stop after N packets. Packets that arrive together with the last of these are captured, too."),
-    ),
-]
+    ] = None
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            rich_help_panel=_SHOWN,
+            show_default=False,
+            help="Show only frames with this address, exchange, queue or routing key (* and ? are "
+            "wildcards).",
+        ),
+    ] = None
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", rich_help_panel=_SHOWN, help="Show only findings, without frames."),
+    ] = False
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            show_default=False,
+            rich_help_panel=_SHOWN,
+            help="Show all fields of each frame. -vv also shows message bodies.",
+        ),
+    ] = 0
+    time: Annotated[TimeFormat, time_option(_SHOWN)] = TimeFormat.a
+    form: Annotated[
+        LiveFormat,
+        typer.Option(
+            "--format",
+            metavar="text|ndjson",
+            show_default=False,
+            rich_help_panel=_SHOWN,
+            help="Set the output format. text: for people; ndjson: one JSON object per line. In ndjson, "
+            "frames have the form of `read` and findings the form of `check`. [default: text]",
+        ),
+    ] = LiveFormat.text
+    path: Annotated[
+        str | None,
+        typer.Option(
+            "--write",
+            "-w",
+            metavar="FILE",
+            rich_help_panel=_FILES,
+            show_default=False,
+            help="Record the packets in this pcapng file, with findings as packet comments. Use `-` for "
+            "standard output.",
+        ),
+    ] = None
+    rotate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rotate",
+            metavar="LIMIT",
+            rich_help_panel=_FILES,
+            show_default=False,
+            help="Start a new file after this size, time or number of packets, for example 100MB, 15min or "
+            "100000packets. The option may be repeated.",
+        ),
+    ] = None
+    files: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            rich_help_panel=_FILES,
+            show_default=False,
+            help="Keep only the N newest files of the recording.",
+        ),
+    ] = None
+    embed_keys: Annotated[
+        bool,
+        typer.Option(
+            "--embed-keys",
+            rich_help_panel=_FILES,
+            help="Put the TLS secrets of the connections into the recording, so that everybody who has the "
+            "file can decrypt it. The option needs -w and --tls-keylog or --tls-key.",
+        ),
+    ] = False
+    until: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE,...",
+            rich_help_panel=_END,
+            show_default=False,
+            help="Stop when one of these rules is broken (* and ? are wildcards). With -w, record only the "
+            "packets shortly before and after the finding. The option may be repeated.",
+        ),
+    ] = None
+    before: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            rich_help_panel=_END,
+            show_default=False,
+            help=(
+                "Begin the recording this long before the finding, for example 10s. The recording keeps at "
+                f"most 128 MiB of such packets. The option needs --until and -w. [default: {BEFORE}s]"
+            ),
+        ),
+    ] = None
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            rich_help_panel=_END,
+            show_default=False,
+            help="Stop after this time, for example 90s, 15min or 2h.",
+        ),
+    ] = None
+    most: Annotated[
+        int | None,
+        typer.Option(
+            "--count",
+            "-c",
+            metavar="N",
+            rich_help_panel=_END,
+            show_default=False,
+            help="Stop after N packets. Packets that arrive together with the last of these are captured, "
+            "too.",
+        ),
+    ] = None
+    findings: NewFindingOptions
+    rules: RuleOptions
+    decoding: DecodingOptions
+    status: StatusOptions

@@ -12,29 +12,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption, secrets_of
+from amqpscope.cli.inputs import DecodingOptions
 from amqpscope.cli.interruptible import interruptible
 from amqpscope.cli.judging import (
     STATUS_PANEL,
-    AllowEmpty,
-    BaselineOption,
-    ConfigOption,
-    FailOnDiagnosis,
-    FailOnOption,
-    FailOnPossible,
-    IgnoreOption,
-    NoConfig,
-    ProfileOption,
-    SelectOption,
-    SpecOption,
-    StrictOption,
-    configuration_of,
+    DiagnosisStatusOptions,
+    NewFindingOptions,
+    RuleOptions,
+    StatusOptions,
     given_of,
     today,
 )
 from amqpscope.cli.lake import FINE_OR_FAILURE, SQL_EPILOG, sql, summary, tables
 from amqpscope.cli.lake_care import HISTORY_EPILOG, VACUUM_EPILOG, compact, history, vacuum
 from amqpscope.cli.lake_report import REPORT_EPILOG, report
+from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import say
 from amqpscope.cli.spark_options import HOW_PANEL, Verbose, need_spark, spark_session
 from amqpscope.cli.status import Status, worst
@@ -130,7 +122,9 @@ Configuration = Annotated[
 
 @app.command(cls=HelpfulCommand, epilog=_RUN_EPILOG, short_help="Analyze captures and write tables (a lake).")
 @interruptible
+@with_options
 def run(
+    *,
     sources: Annotated[
         list[str],
         typer.Argument(
@@ -228,21 +222,11 @@ def run(
         ),
     ] = False,
     configuration: Configuration = None,
-    select: SelectOption = None,
-    ignore: IgnoreOption = None,
-    baseline: BaselineOption = None,
-    config: ConfigOption = None,
-    no_config: NoConfig = False,
-    spec: SpecOption = None,
-    profile: ProfileOption = None,
-    dialect: DialectOption = None,
-    tls_keylog: KeyLogOption = None,
-    tls_key: ServerKeyOption = None,
-    fail_on: FailOnOption = None,
-    fail_on_possible: FailOnPossible = None,
-    strict: StrictOption = None,
-    fail_on_diagnosis: FailOnDiagnosis = None,
-    allow_empty: AllowEmpty = None,
+    findings: NewFindingOptions,
+    rules: RuleOptions,
+    decoding: DecodingOptions,
+    status: StatusOptions,
+    diagnoses: DiagnosisStatusOptions,
     allow_missing: Annotated[
         bool,
         typer.Option(
@@ -270,20 +254,8 @@ def run(
     from amqpscope.pipeline.planner import make_plan
     from amqpscope.pipeline.schemas import TABLES
 
-    given = given_of(
-        select=select,
-        ignore=ignore,
-        fail_on=fail_on,
-        possible=fail_on_possible,
-        strict=strict,
-        allow_empty=allow_empty,
-        spec=spec,
-        profile=profile,
-        baseline=baseline,
-        fail_on_diagnosis=fail_on_diagnosis,
-    )
-    settings = configuration_of(config, no_config)
-    policy = Policy(settings, given, today())
+    settings = rules.configuration()
+    policy = Policy(settings, given_of(findings, rules, status, diagnoses), today())
     octets = split * 1024 * 1024
     usual = [name for name in TABLES if name != "diagnoses" or policy.diagnosing(True)]
     chosen = tuple(name.strip() for name in wanted.split(",") if name.strip()) or tuple(usual)
@@ -297,12 +269,12 @@ def run(
     unreadable = False
     try:
         with progress(quiet or explain) as shown:
-            secrets = secrets_of(tls_keylog, tls_key, settings)
+            secrets = decoding.secrets(settings)
             sets = capture_sets(sources, set_by)
             if not explain:
                 fit_to_replace(sets, allow_missing)
             if append:
-                shaping = {"set-by": set_by, "json": with_json, "dialect": dialect or None}
+                shaping = {"set-by": set_by, "json": with_json, "dialect": decoding.dialect or None}
                 shaping |= {"spec": policy.spec, "profile": policy.profile}
                 added = addition_to(Lake(out), sets, shaping)
                 chosen = _tables_to_add(added, chosen, wanted)
@@ -326,7 +298,7 @@ def run(
                     return Status.FINE
                 tally = shown and shown.runs(spark, sum(len(one.files) for one in sets))
                 outcome = analysis.write(
-                    out, chosen, tally, policy, allow_missing, dialect or "", with_json, added
+                    out, chosen, tally, policy, allow_missing, decoding.dialect or "", with_json, added
                 )
         troubles = Lake(out).troubles()
     except BaseException:

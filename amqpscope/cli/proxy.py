@@ -9,41 +9,9 @@ from amqpscope.capture.proxy.address import is_loopback, parse_address, show_add
 from amqpscope.capture.proxy.encryption import client_context, server_context
 from amqpscope.capture.proxy.faults import parse_fault
 from amqpscope.capture.proxy.source import MAX_CONNECTIONS, ProxySource
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption
-from amqpscope.cli.judging import (
-    AllowEmpty,
-    BaselineOption,
-    ConfigOption,
-    FailOnOption,
-    FailOnPossible,
-    IgnoreOption,
-    NoConfig,
-    ProfileOption,
-    SelectOption,
-    SpecOption,
-    StrictOption,
-    given_of,
-)
-from amqpscope.cli.live_options import (
-    AddressOption,
-    BeforeOption,
-    CountOption,
-    DurationOption,
-    EmbedKeysOption,
-    FilesOption,
-    FormOption,
-    LiveFormat,
-    OnlyOption,
-    QuietOption,
-    RotateOption,
-    TimeOption,
-    TopOption,
-    UntilOption,
-    VerboseOption,
-    WriteOption,
-)
-from amqpscope.cli.live_run import LiveChoices, watch_live
-from amqpscope.cli.read import TimeFormat
+from amqpscope.cli.live_options import LiveOptions
+from amqpscope.cli.live_run import watch_live
+from amqpscope.cli.option_groups import with_options
 from amqpscope.errors import FilterError
 
 __all__ = ["EPILOG", "proxy"]
@@ -78,7 +46,9 @@ use), 3 no AMQP 1.0 or 0-9-1 was seen, or only encrypted, 130 interrupted
 """
 
 
+@with_options
 def proxy(
+    *,
     to: Annotated[
         str,
         typer.Option(
@@ -196,35 +166,7 @@ def proxy(
             help="The private key of --listen-tls (PEM), if that file does not contain the key.",
         ),
     ] = None,
-    top: TopOption = False,
-    only: OnlyOption = None,
-    address: AddressOption = None,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = 0,
-    time: TimeOption = TimeFormat.a,
-    form: FormOption = LiveFormat.text,
-    path: WriteOption = None,
-    rotate: RotateOption = None,
-    files: FilesOption = None,
-    embed_keys: EmbedKeysOption = False,
-    until: UntilOption = None,
-    before: BeforeOption = None,
-    duration: DurationOption = None,
-    most: CountOption = None,
-    select: SelectOption = None,
-    ignore: IgnoreOption = None,
-    baseline: BaselineOption = None,
-    config: ConfigOption = None,
-    no_config: NoConfig = False,
-    spec: SpecOption = None,
-    profile: ProfileOption = None,
-    dialect: DialectOption = None,
-    tls_keylog: KeyLogOption = None,
-    tls_key: ServerKeyOption = None,
-    fail_on: FailOnOption = None,
-    fail_on_possible: FailOnPossible = None,
-    strict: StrictOption = None,
-    allow_empty: AllowEmpty = None,
+    live: LiveOptions,
 ) -> int:
     """Forward connections to a server unchanged, and show and check what is said on them."""
     target = parse_address("--to", to, _TLS_PORT if to_tls else _PORT)
@@ -247,40 +189,6 @@ def proxy(
     ):
         if key is not None and certificate is None:
             raise FilterError(f"{option}: needs {needed}")
-    given = given_of(
-        select=select,
-        ignore=ignore,
-        baseline=baseline,
-        fail_on=fail_on,
-        possible=fail_on_possible,
-        strict=strict,
-        allow_empty=allow_empty,
-        spec=spec,
-        profile=profile,
-    )
-    choices = LiveChoices(
-        top=top,
-        only=only,
-        address=address,
-        quiet=quiet,
-        verbose=verbose,
-        time=time,
-        form=form,
-        path=path,
-        rotate=rotate,
-        files=files,
-        embed_keys=embed_keys,
-        until=until,
-        before=before,
-        duration=duration,
-        most=most,
-        given=given,
-        config=config,
-        no_config=no_config,
-        dialect=dialect,
-        tls_keylog=tls_keylog,
-        tls_key=tls_key,
-    )
     opened = functools.partial(
         ProxySource,
         place,
@@ -290,4 +198,4 @@ def proxy(
         connections=connections,
         faults=[parse_fault(one) for one in fault or []],
     )
-    return watch_live(choices, opened)
+    return watch_live(live, opened)

@@ -7,22 +7,13 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import (
-    CaptureArgument,
-    DialectOption,
-    KeyLogOption,
-    Merge,
-    Paths,
-    ServerKeyOption,
-    Via,
-    capture_status,
-    inputs,
-    secrets_of,
-)
+from amqpscope.cli.inputs import CaptureArgument, Paths, ReadingOptions, capture_status
+from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.place_options import connection_option, first_option, last_option, link_option
 from amqpscope.cli.selection import Selection, parse_bound, parse_channels, parse_names
 from amqpscope.cli.status import Status, worst
+from amqpscope.cli.time_format import TimeFormat, time_option
 from amqpscope.cli.timeline_writers import LadderWriter, TimelineWriter
 from amqpscope.cli.writers import CensusWriter, FramesJsonWriter, FrameWriter
 from amqpscope.errors import CaptureError, FilterError
@@ -30,7 +21,6 @@ from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.limits import MAX_LINKED_MESSAGES
 from amqpscope.report.links import LinkNames
 from amqpscope.report.settlements import Place, SettledBy, SettlementLog, SettlementReader
-from amqpscope.report.timeline import TIME_FORMATS
 
 __all__ = ["EPILOG", "read"]
 
@@ -43,20 +33,8 @@ class ReadFormat(enum.StrEnum):
     ndjson = "ndjson"
 
 
-class TimeFormat(enum.StrEnum):
-    """Forms of packet times."""
-
-    r = "r"
-    d = "d"
-    a = "a"
-    ad = "ad"
-    e = "e"
-
-
 _WHICH = "Which frames are shown (a frame must match all options given)"
 _HOW = "How frames are shown"
-
-_TIMES = "Set the form of times. " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
 
 EPILOG = """\b
 A line of the timeline:
@@ -96,7 +74,9 @@ AMQP 1.0 or 0-9-1 to read, or only encrypted, 130 interrupted.
 """
 
 
+@with_options
 def read(
+    *,
     paths: Paths,
     connection: Annotated[str | None, connection_option("Show only", _WHICH)] = None,
     channel: Annotated[
@@ -154,12 +134,7 @@ def read(
             "octets of malformed data.",
         ),
     ] = 0,
-    time: Annotated[
-        TimeFormat,
-        typer.Option(
-            "--time", "-t", metavar="r|d|a|ad|e", show_default=False, rich_help_panel=_HOW, help=f"{_TIMES}."
-        ),
-    ] = TimeFormat.r,
+    time: Annotated[TimeFormat, time_option(_HOW)] = TimeFormat.r,
     form: Annotated[
         ReadFormat,
         typer.Option(
@@ -224,18 +199,7 @@ def read(
         bool,
         typer.Option("--count", rich_help_panel=_HOW, help="Show only the number of frames of each name."),
     ] = False,
-    merge: Merge = False,
-    via: Via = None,
-    dialect: DialectOption = None,
-    tls_keylog: KeyLogOption = None,
-    tls_key: ServerKeyOption = None,
-    allow_empty: Annotated[
-        bool,
-        typer.Option(
-            "--allow-empty",
-            help="Exit with status 0 even if the capture has no AMQP 1.0 or 0-9-1.",
-        ),
-    ] = False,
+    reading: ReadingOptions,
 ) -> int:
     """Show every protocol header, frame and message in the order of the capture."""
     selection = Selection(
@@ -256,7 +220,7 @@ def read(
         raise FilterError("--linked: cannot be combined with --ladder or --count")
     if linked and "-" in paths:
         raise FilterError("--linked: reads twice, which standard input cannot")
-    captures = inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key))
+    captures = reading.captures(paths)
     writer: FrameWriter
     if drawn:
         writer = LadderWriter(around or 0)
@@ -277,7 +241,7 @@ def read(
     statuses = []
     left = limit
     for one in captures:
-        status, left = _read_one(one, writer, selection, left, allow_empty, linked)
+        status, left = _read_one(one, writer, selection, left, reading.allow_empty, linked)
         statuses.append(status)
         if left == 0:
             break

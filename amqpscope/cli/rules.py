@@ -322,7 +322,7 @@ def write_pages(
         typer.Option(
             "--check",
             help=(
-                "Write nothing. Write nothing. Exit with status 1 if the existing pages differ from "
+                "Write nothing. Exit with status 1 if the existing pages differ from "
                 "the pages that the command would write."
             ),
         ),

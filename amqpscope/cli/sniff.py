@@ -6,41 +6,10 @@ from typing import Annotated
 import typer
 
 from amqpscope.capture.live.opening import list_interfaces, open_source
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption, same_file
-from amqpscope.cli.judging import (
-    AllowEmpty,
-    BaselineOption,
-    ConfigOption,
-    FailOnOption,
-    FailOnPossible,
-    IgnoreOption,
-    NoConfig,
-    ProfileOption,
-    SelectOption,
-    SpecOption,
-    StrictOption,
-    given_of,
-)
-from amqpscope.cli.live_options import (
-    AddressOption,
-    BeforeOption,
-    CountOption,
-    DurationOption,
-    EmbedKeysOption,
-    FilesOption,
-    FormOption,
-    LiveFormat,
-    OnlyOption,
-    QuietOption,
-    RotateOption,
-    TimeOption,
-    TopOption,
-    UntilOption,
-    VerboseOption,
-    WriteOption,
-)
-from amqpscope.cli.live_run import LiveChoices, watch_live
-from amqpscope.cli.read import TimeFormat
+from amqpscope.cli.inputs import same_file
+from amqpscope.cli.live_options import LiveOptions
+from amqpscope.cli.live_run import watch_live
+from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.status import Status
 from amqpscope.errors import FilterError
 from amqpscope.report.printable import printable
@@ -77,7 +46,9 @@ such interface), 3 no AMQP 1.0 or 0-9-1 was seen, or only encrypted,
 """
 
 
+@with_options
 def sniff(
+    *,
     interfaces: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,77 +85,15 @@ def sniff(
             help="Capture TCP packets of all ports, not only of the AMQP ports.",
         ),
     ] = False,
-    top: TopOption = False,
-    only: OnlyOption = None,
-    address: AddressOption = None,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = 0,
-    time: TimeOption = TimeFormat.a,
-    form: FormOption = LiveFormat.text,
-    path: WriteOption = None,
-    rotate: RotateOption = None,
-    files: FilesOption = None,
-    embed_keys: EmbedKeysOption = False,
-    until: UntilOption = None,
-    before: BeforeOption = None,
-    duration: DurationOption = None,
-    most: CountOption = None,
-    select: SelectOption = None,
-    ignore: IgnoreOption = None,
-    baseline: BaselineOption = None,
-    config: ConfigOption = None,
-    no_config: NoConfig = False,
-    spec: SpecOption = None,
-    profile: ProfileOption = None,
-    dialect: DialectOption = None,
-    tls_keylog: KeyLogOption = None,
-    tls_key: ServerKeyOption = None,
-    fail_on: FailOnOption = None,
-    fail_on_possible: FailOnPossible = None,
-    strict: StrictOption = None,
-    allow_empty: AllowEmpty = None,
+    live: LiveOptions,
 ) -> int:
     """Show the AMQP traffic of network interfaces, and broken rules, while the packets arrive."""
     if listed:
         return _list()
-    given = given_of(
-        select=select,
-        ignore=ignore,
-        baseline=baseline,
-        fail_on=fail_on,
-        possible=fail_on_possible,
-        strict=strict,
-        allow_empty=allow_empty,
-        spec=spec,
-        profile=profile,
-    )
-    if path is not None and path != "-" and "-" in (interfaces or []) and same_file(path, "-"):
-        raise FilterError(f"--write {path}: is the file that standard input reads")
-    choices = LiveChoices(
-        top=top,
-        only=only,
-        address=address,
-        quiet=quiet,
-        verbose=verbose,
-        time=time,
-        form=form,
-        path=path,
-        rotate=rotate,
-        files=files,
-        embed_keys=embed_keys,
-        until=until,
-        before=before,
-        duration=duration,
-        most=most,
-        given=given,
-        config=config,
-        no_config=no_config,
-        dialect=dialect,
-        tls_keylog=tls_keylog,
-        tls_key=tls_key,
-    )
+    if live.path not in (None, "-") and "-" in (interfaces or []) and same_file(live.path, "-"):
+        raise FilterError(f"--write {live.path}: is the file that standard input reads")
     opened = functools.partial(open_source, interfaces or ["any"], packet_filter, any_port)
-    return watch_live(choices, opened, packet_filter)
+    return watch_live(live, opened, packet_filter)
 
 
 def _list() -> int:

@@ -10,18 +10,8 @@ from typing import Annotated
 import typer
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.cli.inputs import (
-    CaptureArgument,
-    DialectOption,
-    KeyLogOption,
-    Merge,
-    Paths,
-    ServerKeyOption,
-    Via,
-    capture_status,
-    inputs,
-    secrets_of,
-)
+from amqpscope.cli.inputs import CaptureArgument, Paths, ReadingOptions, capture_status
+from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import TextOrJson, progress, say
 from amqpscope.cli.place_options import connection_option
 from amqpscope.cli.selection import Selection, WantedConnection
@@ -66,7 +56,9 @@ interrupted.
 """
 
 
+@with_options
 def summary(
+    *,
     paths: Paths,
     connection: Annotated[str | None, connection_option("Show only")] = None,
     everything: Annotated[
@@ -91,27 +83,17 @@ def summary(
             help="Also draw the capture into this file: a page for a browser, as `amqpscope draw` writes it.",
         ),
     ] = None,
-    merge: Merge = False,
-    via: Via = None,
-    dialect: DialectOption = None,
-    tls_keylog: KeyLogOption = None,
-    tls_key: ServerKeyOption = None,
-    allow_empty: Annotated[
-        bool,
-        typer.Option(
-            "--allow-empty", help="Exit with status 0 even if the capture has no AMQP 1.0 or 0-9-1."
-        ),
-    ] = False,
+    reading: ReadingOptions,
 ) -> int:
     """Show the peers, the links and the traffic of each connection, and how and why the connection ended."""
     wanted = None if connection is None else WantedConnection(connection)
     statuses = []
-    captures = inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key))
+    captures = reading.captures(paths)
     if output is not None:
         _may_draw(captures, output)
     for one in captures:
         try:
-            statuses.append(_summarise(one, wanted, everything, form, allow_empty))
+            statuses.append(_summarise(one, wanted, everything, form, reading.allow_empty))
         except CaptureError as error:
             sys.stdout.flush()
             say(str(error))

@@ -2,21 +2,9 @@
 
 import shlex
 import sys
-from typing import Annotated
 
-import typer
-
-from amqpscope.cli.inputs import (
-    CaptureArgument,
-    DialectOption,
-    KeyLogOption,
-    Merge,
-    Paths,
-    ServerKeyOption,
-    Via,
-    inputs,
-    secrets_of,
-)
+from amqpscope.cli.inputs import CaptureArgument, Paths, ReadingOptions
+from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import meter, notes_to_stderr, say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
@@ -47,26 +35,18 @@ Exit status: 0 the capture was read, whatever is wrong in it, 2 a failure,
 """
 
 
+@with_options
 def triage(
+    *,
     paths: Paths,
-    merge: Merge = False,
-    via: Via = None,
-    dialect: DialectOption = None,
-    tls_keylog: KeyLogOption = None,
-    tls_key: ServerKeyOption = None,
-    allow_empty: Annotated[
-        bool,
-        typer.Option(
-            "--allow-empty", help="Exit with status 0 even if the capture has no AMQP 1.0 or 0-9-1."
-        ),
-    ] = False,
+    reading: ReadingOptions,
 ) -> int:
     """Show who talks to whom, what is wrong and since when, who has to act, and what to type next."""
     statuses: list[Status] = []
-    for one in inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key)):
+    for one in reading.captures(paths):
         below = any(status is not Status.FAILURE for status in statuses)
         try:
-            statuses.append(_triage(one, below, allow_empty))
+            statuses.append(_triage(one, below, reading.allow_empty))
         except CaptureError as error:
             sys.stdout.flush()
             say(str(error))

@@ -9,17 +9,9 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import (
-    CaptureArgument,
-    DialectOption,
-    KeyLogOption,
-    Merge,
-    ServerKeyOption,
-    Via,
-    inputs,
-    secrets_of,
-)
+from amqpscope.cli.inputs import CaptureArgument, InputOptions
 from amqpscope.cli.judging import Spec
+from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import TextOrJson, meter, notes_to_stderr, say
 from amqpscope.cli.selection import WantedConnection
 from amqpscope.cli.status import Status, worst
@@ -86,7 +78,9 @@ The first of 2, 3, 0 that applies to any capture is the exit status.
 """
 
 
+@with_options
 def why(
+    *,
     paths: Annotated[
         list[str] | None,
         typer.Argument(
@@ -163,11 +157,7 @@ def why(
             "The values are the same as for `check --profile`.",
         ),
     ] = AUTO,
-    merge: Merge = False,
-    via: Via = None,
-    dialect: DialectOption = None,
-    tls_keylog: KeyLogOption = None,
-    tls_key: ServerKeyOption = None,
+    reading: InputOptions,
 ) -> int:
     """Show the frames of a packet, what allows or forbids each frame, and what followed."""
     valid(profile)
@@ -180,7 +170,7 @@ def why(
             frame,
             connection,
             form,
-            inputs(named, merge, via, dialect, secrets_of(tls_keylog, tls_key)),
+            reading.captures(named),
             profile,
             spec,
         )
@@ -197,7 +187,7 @@ def why(
     if len(named) == 1 and _NUMBER.fullmatch(named[0]) and os.path.exists(packet):
         raise FilterError(f"the file comes before the packet: amqpscope why {packet} {named[0]}")
     number = _number(packet)
-    captures = inputs(named, merge, via, dialect, secrets_of(tls_keylog, tls_key))
+    captures = reading.captures(named)
     if len(captures) > 1:
         raise FilterError(
             f"packet {number}: give one of the {len(captures)} captures, or merge them with --merge"
