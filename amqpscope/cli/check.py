@@ -41,12 +41,12 @@ EPILOG = """\b
 A finding is certain if the capture proves the fault, no matter which frames
 of the other peer the accused peer had read. Otherwise, the finding is
 possible, and the report states in which case there is no fault. Only certain
-findings decide the exit status, unless --fail-on-possible is given. The text
-shows certain errors and warnings, and all findings that decide the exit
-status. The text only counts possible findings and notes, unless --possible or
---notes is given. If --connection, --link, --address, --from, --to or
---certain leaves out a finding, the finding appears in no report and does not
-change the exit status.
+findings change the exit status, unless --fail-on-possible is given. The text
+shows certain errors and warnings, and all findings that change the exit
+status. Without --possible or --notes, the text shows only the number of
+possible findings and of notes. If --connection, --link, --address, --from,
+--to or --certain leaves out a finding, the finding appears in no report and
+does not change the exit status.
 
 \b
 Notes about the capture report problems of the capture itself (lost packets, a
@@ -73,10 +73,11 @@ Examples:
   tcpdump -w - port 5672 | amqpscope check --format ndjson -
 
 \b
-Exit status: 0 fine, 1 findings that count, 2 a failure (unreadable file,
-unknown option), 3 no AMQP 1.0 or 0-9-1 to check, or only encrypted,
-130 interrupted. With several captures, all captures are reported. The first
-of 2, 1, 3, 0 that applies to any capture is the exit status.
+Exit status: 0 fine, 1 findings that make the command fail (see --fail-on), 2
+a failure (unreadable file, unknown option), 3 no AMQP 1.0 or 0-9-1 to check,
+or only encrypted AMQP, 130 interrupted. With several captures, all captures
+are reported. The first of 2, 1, 3, 0 that applies to any capture is the exit
+status.
 """
 
 
@@ -148,9 +149,9 @@ def check(
             rich_help_panel=_HOW,
             show_default=False,
             help=(
-                "If a peer of a connection breaks a rule more than N times, show only the first N "
-                "findings and count the others. The option applies to text and Markdown. Text then "
-                "shows all details, as with --full. [default: 3]"
+                "If a peer of a connection breaks the same rule more than N times, show only the first N "
+                "findings and the number of the other findings. The option applies to text and Markdown. "
+                "Text then shows all details, as with --full. [default: 3]"
             ),
         ),
     ] = None,
@@ -159,8 +160,8 @@ def check(
         typer.Option(
             "--possible",
             rich_help_panel=_HOW,
-            help="Show possible findings in the same way as certain findings. Without this option, the "
-            "text only counts possible findings.",
+            help="Show possible findings in the same way as certain findings. Without this option, the text "
+            "shows only the number of possible findings.",
         ),
     ] = False,
     notes: Annotated[
@@ -169,9 +170,8 @@ def check(
             "--notes",
             rich_help_panel=_HOW,
             help=(
-                "Show findings with the severity note in the same way as other findings. Without "
-                "this option, the "
-                "text only counts these findings."
+                "Show findings of severity `note` in the same way as other findings. Without this option, "
+                "the text shows only the number of these findings."
             ),
         ),
     ] = False,

@@ -18,10 +18,10 @@ COMMANDS = {
     "check": "Report protocol violations: which peer, rule, packet and state.",
     "why": "Explain what allows or forbids a packet, and what followed.",
     "draw": "Draw a capture as a page, or a connection as SVG, Mermaid or text.",
-    "diff": "Compare two runs of one scenario.",
+    "diff": "Compare two captures of the same scenario.",
     "cut": "Write a part of a capture to a file, with findings as comments.",
     "sniff": "Capture live, and report violations as they happen.",
-    "proxy": "Forward connections to a server, and check them as sniff does.",
+    "proxy": "Forward connections to a server, and check them live.",
 }
 """What each command does. `amqpscope/cli/NAME.py` has a function of the command's name, and its `EPILOG`."""
 

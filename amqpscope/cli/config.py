@@ -22,9 +22,9 @@ SCHEMA = "amqpscope/configuration/1"
 
 _EPILOG = f"""\b
 Without --config, the command uses {NAME}, or pyproject.toml with a
-table [tool.amqpscope]. The command searches the working directory and its
-parent directories for this file, up to a directory with .git. Options on a
-command line override the file.
+table [tool.amqpscope]. The command searches for this file in the working
+directory, and then in its parent directories up to the first directory that
+contains .git. Options on a command line override the file.
 
 \b
 Exit status: 0 fine, 2 the configuration is not valid.

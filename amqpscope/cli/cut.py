@@ -34,18 +34,18 @@ __all__ = ["EPILOG", "cut"]
 
 EPILOG = """\b
 Without an option that chooses packets, the file contains the whole capture.
---connection keeps connections whole. --link, --address, --from, --to,
---around and --findings keep a part of a connection. The file then also
-contains the handshake, the login and all frames that open, attach or declare
-something, so `check` knows the state of the connection when it reads the
-file. For `check`, the packets that were left out look like lost packets, and
-no rule reports lost packets as a fault.
+With --connection, `cut` keeps all packets of the connection. With --link,
+--address, --from, --to, --around or --findings, `cut` keeps a part of each
+connection. The file then also contains the handshake, the login and all
+frames that open, attach or declare something, so `check` knows the state of
+the connection when it reads the file. For `check`, the packets that were left
+out look like lost packets, and no rule reports lost packets as a fault.
 
 \b
-`cut` checks the file that it writes. Each finding is a comment on its packet
-(in Wireshark: frame.comment) with the number that the packet has in the
-original. If a shortened connection does not show the same certain
-findings as the original, `cut` keeps the whole connection.
+`cut` checks the file that it writes. Each finding becomes a comment on its
+packet (in Wireshark: frame.comment). The comment contains the number that the
+packet has in the original capture. If a shortened connection does not show
+the same certain findings as the original, `cut` keeps the whole connection.
 
 \b
 --anonymise replaces names, credentials and data by values of the same size,
@@ -66,7 +66,7 @@ Examples:
   tcpdump -w - port 5672 | amqpscope cut - -o faults.pcapng --findings
 
 \b
-Exit status: 0 the file is written, 2 a failure (unreadable file, nothing
+Exit status: 0 the file is written, 2 a failure (unreadable file, no packet
 matches the options), 130 interrupted.
 """
 
@@ -99,21 +99,22 @@ def cut(
         str,
         typer.Argument(
             metavar="FILE",
-            help="Read this capture file (pcap or pcapng, also compressed with gzip or "
-            "zstd). - reads standard input.",
+            help="Read this capture file (pcap or pcapng, also compressed with gzip or zstd). Give - to "
+            "read standard input.",
         ),
     ],
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="OUT.pcapng", help="Write the cut to this file."),
+        typer.Option("--output", "-o", metavar="OUT.pcapng", help="Write the chosen packets to this file."),
     ] = None,
     report: Annotated[
         str | None,
         typer.Option(
             "--report",
             metavar="FOLDER",
-            help="Write a folder for a bug report: the cut, its findings as Markdown, a page that shows "
-            "the conversation, and versions.",
+            help="Write a folder for a bug report: the chosen packets as a capture file, the findings as "
+            "Markdown, an HTML page that shows the conversation, and the versions of amqpscope, Python "
+            "and the system.",
         ),
     ] = None,
     coloring: Annotated[
@@ -147,8 +148,8 @@ def cut(
         typer.Option(
             "--findings",
             rich_help_panel=_CHOOSE,
-            help="Keep the packets near findings of `check` (see --near). The other options of this group "
-            "choose the findings.",
+            help="Keep the packets near findings of `check` (see --near). To keep only the packets near "
+            "some of the findings, add other options of this group.",
         ),
     ] = False,
     near: Annotated[
@@ -167,8 +168,8 @@ def cut(
         typer.Option(
             "--anonymise",
             rich_help_panel=_HIDE,
-            help="Replace addresses, names, credentials, application data, ids and bodies by other values of "
-            "the same size. TLS connections and packets without TCP are left out.",
+            help="Replace addresses, names, credentials, application data, ids and bodies by other values "
+            "of the same size. The file then contains no TLS connections and no packets without TCP.",
         ),
     ] = False,
     key: Annotated[

@@ -26,18 +26,18 @@ For each connection, session, link, channel and consumer, `diff` compares what
 each peer sends, in the order of sending. `diff` compares frames and their
 fields, deliveries and messages, and the outcome of each delivery. It does not
 matter whether outcomes are reported one by one or together. `diff` ignores
-times, ports, packets and TCP segments. `diff` also ignores the split of a
-message into frames, and ids, tags and names that are generated for each run.
-Finally, `diff` ignores heartbeats, product names, flow frames that only renew
-credit or windows, and the order of one peer's frames among the other peer's
-frames.
+times, ports, packets and TCP segments. `diff` also ignores how a message is
+split into frames, and all ids, tags and names that are generated for each
+run. Finally, `diff` ignores heartbeats, product names, flow frames that only
+renew credit or windows, and the order of one peer's frames among the other
+peer's frames.
 
 \b
 `diff` pairs connections that have the same protocol, the same client and the
 same addresses. `diff` pairs the remaining connections by their order.
-Findings are paired by their fingerprint. If only one run has a finding, the
-same options as in `check` (such as --fail-on) decide whether this finding
-makes the exit status 1.
+Findings are paired by their fingerprint. A finding that appears in only one
+of the captures can make the exit status 1. As in `check`, options such as
+--fail-on decide this.
 
 \b
 `diff` reads each capture twice, so it first copies standard input to a
@@ -50,8 +50,9 @@ Examples:
   amqpscope diff --format json a.pcap b.pcap | jq '.connections[].first'
 
 \b
-Exit status: 0 the same, 1 different, 2 a failure (unreadable file), 3 one of
-the captures has no AMQP 1.0 or 0-9-1 to compare, 130 interrupted.
+Exit status: 0 the captures are the same, 1 the captures differ, 2 a failure
+(unreadable file), 3 one of the captures has no AMQP 1.0 or 0-9-1 to compare,
+130 interrupted.
 """
 
 
@@ -62,19 +63,22 @@ def diff(
         str,
         typer.Argument(
             metavar="A",
-            help="Read this file as the first capture (pcap or pcapng, also "
-            "compressed with gzip or zstd). - reads standard input.",
+            help="Read this file as the first capture (pcap or pcapng, also compressed with gzip or zstd). "
+            "Give - to read standard input.",
         ),
     ],
     other: Annotated[
-        str, typer.Argument(metavar="B", help="Read this file as the second capture. - reads standard input.")
+        str,
+        typer.Argument(
+            metavar="B", help=("Read this file as the second capture. Give - to read standard input.")
+        ),
     ],
     whole: Annotated[
         bool,
         typer.Option(
             "--all",
-            help="Show all differences of each connection, not only the first one. "
-            "Connections that are equal are shown, too.",
+            help="Show all differences of each connection, not only the first one. Also show connections "
+            "that are equal.",
         ),
     ] = False,
     form: ObjectFormat = TextOrJson.text,

@@ -33,8 +33,9 @@ The suffix of OUT chooses the form:
 A ladder shows the frames of a connection as arrows between client and server,
 with each finding below its frame. Without --connection, the connection with
 the worst finding is drawn. If a peer sends many frames of the same name, only
-the first four and the frames near a finding or a diagnosis are drawn. One
-line (a fold) counts the frames that are left out between two drawn frames.
+the first four and the frames near a finding or a diagnosis are drawn. Between
+two drawn frames, one line (a fold) shows the number of frames that are left
+out.
 
 An arrow that ends below a frame of the other peer was still in flight when
 that peer sent the frame: the TCP acknowledgement in the frame proves this.
@@ -68,9 +69,9 @@ def draw(
         typer.Argument(
             metavar="FILE",
             show_default=False,
-            help="Draw this capture file (pcap or pcapng, also compressed with gzip or zstd). - reads "
-            "standard input. With --merge, several files or directories may be given, and with --compare "
-            "two files.",
+            help="Draw this capture file (pcap or pcapng, also compressed with gzip or zstd). Give - to "
+            "read standard input. With --merge, give several files or directories. With --compare, "
+            "give two files.",
         ),
     ],
     out: Annotated[
@@ -84,7 +85,12 @@ def draw(
     ],
     connection: Annotated[
         str | None,
-        connection_option("Draw", what="the connection that matches WHICH, the worst one if several match"),
+        connection_option(
+            "Draw",
+            what=(
+                "the connection that matches WHICH. If several connections match, the worst of them is drawn"
+            ),
+        ),
     ] = None,
     link: Annotated[str | None, link_option("Draw only frames of")] = None,
     first: Annotated[str | None, first_option("Draw only frames")] = None,
@@ -96,15 +102,15 @@ def draw(
             metavar="PACKET",
             min=1,
             show_default=False,
-            help="Draw only the frames next to this packet on its connection.",
+            help="Draw only the frames before and after this packet on the same connection.",
         ),
     ] = None,
     compare: Annotated[
         bool,
         typer.Option(
             "--compare",
-            help="Draw two captures of one scenario side by side, with the differences that `amqpscope diff` "
-            "finds marked (.svg or .html).",
+            help="Draw two captures of the same scenario side by side (.svg or .html). The drawing marks "
+            "the differences that `amqpscope diff` finds.",
         ),
     ] = False,
     scale: Annotated[
@@ -113,8 +119,8 @@ def draw(
             "--scale",
             metavar="even|time",
             show_default=False,
-            help="Set the distance of rows in SVG. even: the same for all rows; time: the distance grows "
-            "with the time between frames. [default: even]",
+            help="Set the distance between rows in SVG. even: the distance is the same for all rows; time: "
+            "the distance grows with the time between frames. [default: even]",
         ),
     ] = Scale.even,
     reading: InputOptions,

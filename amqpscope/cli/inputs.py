@@ -41,7 +41,7 @@ Paths = Annotated[
     typer.Argument(
         metavar="PATH",
         help="Read these capture files (pcap or pcapng, also compressed with gzip or zstd), directories of "
-        "capture files, or frame logs of Qpid Proton or rhea. - reads standard input.",
+        "capture files, or frame logs of Qpid Proton or rhea. Give - to read standard input.",
     ),
 ]
 """Arguments of the commands that read captures."""
@@ -110,7 +110,8 @@ class DecodingOptions(OptionGroup):
             metavar="final|draft2011",
             show_default=False,
             help="Decode AMQP 1.0 as in the final specification (final) or as in the draft of April 2011 "
-            "(draft2011). Default: amqpscope decides by the first frames of each connection.",
+            "(draft2011). Default: for each connection, amqpscope recognizes the version by the first "
+            "frames.",
         ),
     ] = None
     tls_keylog: Annotated[
@@ -154,8 +155,8 @@ class InputOptions(OptionGroup):
         bool,
         typer.Option(
             "--merge",
-            help="Merge all files into one capture, with the packets ordered by time. Use this option for a "
-            "rotated set of files, or for captures from several points of the network.",
+            help="Merge all files into one capture, with the packets ordered by time. Use this option for "
+            "the files of a rotated capture, or for captures from several points of the network.",
         ),
     ] = False
     via: Annotated[
@@ -163,8 +164,8 @@ class InputOptions(OptionGroup):
         typer.Option(
             "--via",
             metavar="tshark",
-            help="Let tshark decode the packets. Use this option if amqpscope does not know the link layer "
-            "(slow; needs pyshark and tshark).",
+            help="Let tshark decode the packets. Use this option if amqpscope does not support the link "
+            "layer of the capture. The option is slow, and needs pyshark and tshark.",
         ),
     ] = None
     decoding: DecodingOptions

@@ -71,8 +71,8 @@ class FindingOptions(OptionGroup):
             metavar="WHICH,...",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Hide findings of these rules or severities. If --select names a rule more specifically, "
-            "its findings are still shown.",
+            help="Hide findings of these rules or severities. The findings of a rule are still shown if a "
+            "pattern of --select matches the rule more specifically.",
         ),
     ] = None
 
@@ -92,8 +92,8 @@ class NewFindingOptions(FindingOptions):
             metavar="FILE",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Let only new findings decide the exit status. Findings that are in this baseline file do "
-            "not count.",
+            help="Fail only on new findings. Findings that are in this baseline file do not change the exit "
+            "status.",
         ),
     ] = None
 
@@ -153,9 +153,9 @@ class RuleOptions(ConfigOptions):
             rich_help_panel=POLICY_PANEL,
             show_default=False,
             help="Report known deviations of products as notes only. With auto (the default), amqpscope "
-            "takes the product that a peer names in its open. With none, known deviations are reported like "
-            "all other findings. With NAME,..., amqpscope assumes the named products, even if the peers "
-            "name other products (`rules profiles` lists the names).",
+            "recognizes the product of a peer by the product name in the peer's open. With none, known "
+            "deviations are reported like all other findings. With NAME,..., amqpscope assumes the "
+            "named products, even if the peers name other products (`rules profiles` lists the names).",
         ),
     ] = None
 
@@ -184,7 +184,7 @@ class StatusOptions(OptionGroup):
             "--fail-on-possible/--no-fail-on-possible",
             rich_help_panel=STATUS_PANEL,
             show_default=False,
-            help="Fail with exit status 1 on possible findings, too.",
+            help="Fail with exit status 1 not only on certain findings, but also on possible findings.",
         ),
     ] = None
     strict: Annotated[

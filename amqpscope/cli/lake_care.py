@@ -30,8 +30,8 @@ Exit status: 0 fine, 2 a failure.
 VACUUM_EPILOG = """\b
 A run does not delete the files of earlier runs, so that queries that have
 begun can finish, and --as-of can read earlier runs. `vacuum` deletes files
-that have not belonged to the tables for longer than --keep, and what killed
-runs have left. The rows of the last run always stay.
+that have not belonged to the tables for longer than --keep, and files that
+remain from killed runs. The rows of the last run always stay.
 
 \b
 Example:
@@ -94,8 +94,8 @@ def vacuum(
         typer.Option(
             "--keep",
             metavar="TIME",
-            help="Keep files that belonged to the tables within this time, for example 12h or 7d, rounded up "
-            "to hours.",
+            help="Keep files that belonged to the tables within this time, for example 12h or 7d. The time "
+            "is rounded up to hours.",
         ),
     ] = "7d",
 ) -> int:

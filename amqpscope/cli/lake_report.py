@@ -25,10 +25,11 @@ The suffix of OUT chooses the form:
   .txt   text
 
 The report has the numbers of `pipeline summary` and more: which rules a newer
-version of a product breaks and its older one does not, findings per hour,
+version of a product breaks but the older version does not, findings per hour,
 settlement latencies over time, senders without credit, and the inputs that
-were not read. Every number leads to its rows by a query for `pipeline sql`,
-and findings lead to `amqpscope why`.
+were not read. For every number, the report contains a query for `pipeline
+sql` that shows the rows of this number. For findings, the report contains a
+command `amqpscope why`.
 
 \b
 Examples:

@@ -95,8 +95,8 @@ class LiveOptions(OptionGroup):
             metavar="FILE",
             rich_help_panel=_FILES,
             show_default=False,
-            help="Record the packets in this pcapng file, with findings as packet comments. Use `-` for "
-            "standard output.",
+            help="Record the packets in this pcapng file, with findings as packet comments. Give - to write "
+            "to standard output.",
         ),
     ] = None
     rotate: Annotated[
@@ -124,8 +124,8 @@ class LiveOptions(OptionGroup):
         typer.Option(
             "--embed-keys",
             rich_help_panel=_FILES,
-            help="Put the TLS secrets of the connections into the recording, so that everybody who has the "
-            "file can decrypt it. The option needs -w and --tls-keylog or --tls-key.",
+            help="Write the TLS secrets of the connections into the recording. Everybody who has the file "
+            "can then decrypt the connections. The option needs -w and --tls-keylog or --tls-key.",
         ),
     ] = False
     until: Annotated[
@@ -135,7 +135,7 @@ class LiveOptions(OptionGroup):
             rich_help_panel=_END,
             show_default=False,
             help="Stop when one of these rules is broken (* and ? are wildcards). With -w, record only the "
-            "packets shortly before and after the finding. The option may be repeated.",
+            "packets shortly before and after the finding of this rule. The option may be repeated.",
         ),
     ] = None
     before: Annotated[
@@ -167,8 +167,7 @@ class LiveOptions(OptionGroup):
             metavar="N",
             rich_help_panel=_END,
             show_default=False,
-            help="Stop after N packets. Packets that arrive together with the last of these are captured, "
-            "too.",
+            help="Stop after N packets. Packets that arrive together with the Nth packet are also captured.",
         ),
     ] = None
     findings: NewFindingOptions

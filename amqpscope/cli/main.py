@@ -100,9 +100,9 @@ def options(
         typer.Option(
             NO_PAGER,
             help=(
-                "Print long output on a terminal without a pager. Without this option, the program "
-                "that AMQPSCOPE_PAGER or PAGER names shows long output, or less if neither is set. "
-                "The option may also follow the command."
+                "Print long output on a terminal without a pager. Without this option, long output is "
+                "shown by the program that is set in AMQPSCOPE_PAGER or PAGER, or by the program `less` if "
+                "neither variable is set. The option may also follow the command."
             ),
         ),
     ] = False,

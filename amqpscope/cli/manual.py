@@ -189,8 +189,11 @@ def man_page(commands: list[Command]) -> str:
         lines += _command(command)
     lines += [
         ".SH EXIT STATUS",
-        *_filled("0: fine. 1: findings that count, where something is judged. 2: a failure, with one line on "
-                 "standard error. 3: there was no AMQP. 130: interrupted. The commands above say more."),
+        *_filled(
+            "0: fine. 1: findings that make the command fail, or a difference. 2: a failure, with one "
+            "line on standard error. 3: there was no AMQP. 130: interrupted. The sections of the "
+            "commands above give more detail."
+        ),
         ".SH SEE ALSO",
         "\\fBtshark\\fR(1), \\fBtcpdump\\fR(1), \\fBmergecap\\fR(1)",
     ]  # fmt: skip

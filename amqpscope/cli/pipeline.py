@@ -62,13 +62,14 @@ Examples:
       --master spark://master.example:7077
 
 \b
-Exit status: 0 fine, 1 findings that count, 2 a failure (an input that cannot
-be read at all, no Java, unknown option), 3 no AMQP 1.0 or 0-9-1 in any
-capture, 130 interrupted. The first of 2, 1, 3, 0 that applies to any input is
-the exit status; the tables have the rows of all inputs.
-A file in a directory that is not a capture is reported and has a row in the
-table files. A SOURCE without any capture is a failure. If a SOURCE is
-missing, or no input can be read, the existing tables stay unchanged.
+Exit status: 0 fine, 1 findings that make the command fail, 2 a failure (an
+input that cannot be read at all, no Java, unknown option), 3 no AMQP 1.0 or
+0-9-1 in any capture, 130 interrupted. The first of 2, 1, 3, 0 that applies to
+any input is the exit status; the tables have the rows of all inputs. Files in
+a directory that are not captures are reported, and each of them has a row in
+the table `files`. If a SOURCE contains no capture, the command fails with
+exit status 2. If a SOURCE is missing, or no input can be read, the existing
+tables stay unchanged.
 """
 
 _TROUBLES_SHOWN = 20
@@ -137,16 +138,17 @@ def run(
         str,
         typer.Option(
             metavar="LAKE",
-            help="Write the tables to this directory or URL. Tables of an earlier run are replaced, unless "
-            "with --append.",
+            help="Write the tables to this directory or URL. Without --append, the tables of an earlier run "
+            "are replaced.",
         ),
     ],
     append: Annotated[
         bool,
         typer.Option(
             "--append",
-            help="Add the captures to the tables that are there. Captures that the lake has already are "
-            "skipped, also under other names. A capture set with a new file is analyzed again as a whole.",
+            help="Add the captures to the tables that are there. Captures that are already in the tables "
+            "are skipped, even if the files have other names now. A capture set with a new file is "
+            "analyzed again as a whole.",
         ),
     ] = False,
     master: Master = None,
@@ -178,9 +180,9 @@ def run(
         typer.Option(
             "--json",
             help=(
-                "Write the fields of all frames and all messages, without their bodies, as JSON, too. "
-                "Without this option, the fields of frequent frames are only in columns of their own, "
-                "and the run is faster."
+                "Also write the fields of all frames and all messages, without message bodies, as JSON. "
+                "Without this option, the run is faster, and the fields of frequent frames are written "
+                "only to separate columns."
             ),
         ),
     ] = False,
@@ -200,10 +202,9 @@ def run(
         typer.Option(
             metavar="auto|references|payload",
             rich_help_panel=HOW_PANEL,
-            help="Choose what the flow plan shuffles. references: positions in the files,"
-            " so parts of the files are read twice; payload: the packets' payload "
-            "itself; auto: references for uncompressed local files, otherwise "
-            "payload.",
+            help="Choose what Spark shuffles under the plan `flow`. references: positions in the files, so "
+            "parts of the files are read twice; payload: the payload of the packets; auto: references "
+            "for uncompressed local files, otherwise payload.",
         ),
     ] = ShuffleChoice.auto,
     split: Annotated[
@@ -218,7 +219,9 @@ def run(
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", rich_help_panel=HOW_PANEL, help="Show the plan and exit, without an analysis."
+            "--explain",
+            rich_help_panel=HOW_PANEL,
+            help=("Show how the run would divide the work (see --plan), and exit without an analysis."),
         ),
     ] = False,
     configuration: Configuration = None,
@@ -375,14 +378,14 @@ app.command(cls=HelpfulCommand, epilog=SQL_EPILOG, short_help="Query the tables 
 )
 app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Show the columns of the tables.")(tables)
 app.command(
-    cls=HelpfulCommand, epilog=HISTORY_EPILOG, short_help="List the runs that have written to a lake."
+    cls=HelpfulCommand, epilog=HISTORY_EPILOG, short_help="List the runs that have written tables to a lake."
 )(history)
-app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Put small files of a lake together.")(
-    compact
-)
-app.command(cls=HelpfulCommand, epilog=VACUUM_EPILOG, short_help="Delete what a lake no longer needs.")(
-    vacuum
-)
+app.command(
+    cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help=("Merge small files of a lake into larger files.")
+)(compact)
+app.command(
+    cls=HelpfulCommand, epilog=VACUUM_EPILOG, short_help=("Delete files that a lake no longer needs.")
+)(vacuum)
 
 
 def _local_cores(master: str | None) -> int:

@@ -27,9 +27,10 @@ _MOST = 10_000
 
 EPILOG = """\b
 Point the client at the address of --listen. The proxy forwards all octets
-unchanged, and shows and checks them as `sniff` does. It needs no privileges.
-A recording (-w) has the packets of a TCP connection between the client and
-the server, without TLS if the proxy ends TLS.
+unchanged. Like the command `sniff`, the proxy shows and checks the frames. It
+needs no privileges. A recording (-w) looks like a capture of a TCP connection
+between the client and the server. If the proxy ends TLS, the recording
+contains the decrypted octets.
 
 \b
 Examples:
@@ -40,9 +41,9 @@ Examples:
     --listen-tls proxy.pem --listen-key proxy.key
 
 \b
-Exit status: 0 fine, 1 findings that count, 2 a failure (the address is in
-use), 3 no AMQP 1.0 or 0-9-1 was seen, or only encrypted, 130 interrupted
-(Ctrl-C), 143 terminated.
+Exit status: 0 fine, 1 findings that make the command fail, 2 a failure (the
+address is in use), 3 no AMQP 1.0 or 0-9-1 was seen, or only encrypted AMQP,
+130 interrupted (Ctrl-C), 143 terminated.
 """
 
 
@@ -83,7 +84,7 @@ def proxy(
             "--connections",
             metavar="N",
             rich_help_panel=_FORWARDED,
-            help="Forward at most N connections at a time, and refuse others.",
+            help="Forward at most N connections at the same time, and refuse further connections.",
         ),
     ] = MAX_CONNECTIONS,
     fault: Annotated[
@@ -93,9 +94,9 @@ def proxy(
             metavar="FAULT",
             rich_help_panel=_FORWARDED,
             show_default=False,
-            help="Do this to each connection, to test a client: 'delay FRAME TIME', 'drop-connection "
-            "after N FRAMES', 'split OCTETS' or 'throttle SIZE/s'. A recording says so. The option may be "
-            "repeated.",
+            help="Cause this fault on each connection, to test a client: 'delay FRAME TIME', "
+            "'drop-connection after N FRAMES', 'split OCTETS' or 'throttle SIZE/s'. In a recording, a "
+            "comment describes each fault. The option may be repeated.",
         ),
     ] = None,
     to_tls: Annotated[
@@ -134,7 +135,10 @@ def proxy(
             metavar="FILE",
             rich_help_panel=_TLS,
             show_default=False,
-            help="The private key of --to-cert (PEM), if that file does not contain the key.",
+            help=(
+                "Read the private key of the client certificate from this file (PEM). The option is needed "
+                "if the file of --to-cert does not contain the key."
+            ),
         ),
     ] = None,
     to_insecure: Annotated[
@@ -142,8 +146,8 @@ def proxy(
         typer.Option(
             "--to-insecure",
             rich_help_panel=_TLS,
-            help="Accept every certificate of the server. Somebody between the proxy and the server can "
-            "then read and change everything.",
+            help="Accept every certificate of the server. An attacker between the proxy and the server can "
+            "then read and change all data.",
         ),
     ] = False,
     listen_tls: Annotated[
@@ -153,7 +157,10 @@ def proxy(
             metavar="FILE",
             rich_help_panel=_TLS,
             show_default=False,
-            help="Use TLS with the clients, with this certificate chain (PEM). The clients must trust it.",
+            help=(
+                "Use TLS with the clients, and show them this certificate chain (PEM). The clients must "
+                "trust the certificate."
+            ),
         ),
     ] = None,
     listen_key: Annotated[
@@ -163,7 +170,10 @@ def proxy(
             metavar="FILE",
             rich_help_panel=_TLS,
             show_default=False,
-            help="The private key of --listen-tls (PEM), if that file does not contain the key.",
+            help=(
+                "Read the private key of the proxy's certificate from this file (PEM). The option is "
+                "needed if the file of --listen-tls does not contain the key."
+            ),
         ),
     ] = None,
     live: LiveOptions,

@@ -39,15 +39,16 @@ _HOW = "How frames are shown"
 EPILOG = """\b
 A line of the timeline:
   packet  time  connection  C (client) or S (server)  channel  frame  fields
-Packets have Wireshark's packet numbers. The packet of a frame is the one with
-the first octet of the frame. The number of a connection is Wireshark's
-tcp.stream. #7 means delivery-id 7, in AMQP 0-9-1 delivery-tag 7. A link is
-shown as ADDRESS (NAME). incoming-window=2048@7 means that the window has room
-for 2048 transfers, and that the first of them has transfer-id 7.
+Packets have Wireshark's packet numbers. The packet of a frame is the packet
+that contains the first octet of the frame. The number of a connection is
+Wireshark's tcp.stream. #7 means delivery-id 7, in AMQP 0-9-1 delivery-tag 7.
+A link is shown as ADDRESS (NAME). incoming-window=2048@7 means that the
+window has room for 2048 transfers, and that the first of them has transfer-id
+7.
 
-Below a frame, !! marks an error or warning about this frame, as `check`
-reports it. Below the frame of the other peer that answers the fault, -> marks
-the answer.
+Below a frame, !! marks an error or warning that `check` reports about this
+frame. If the other peer answers the fault with an error, -> marks this answer
+below the frame of the other peer.
 
 Passwords, responses of a login and security tokens are never shown.
 
@@ -69,8 +70,8 @@ Examples:
   tcpdump -w - port 5672 | amqpscope read -
 
 \b
-Exit status: 0 fine, 2 a failure (unreadable file, unknown option), 3 no
-AMQP 1.0 or 0-9-1 to read, or only encrypted, 130 interrupted.
+Exit status: 0 fine, 2 a failure (unreadable file, unknown option), 3 no AMQP
+1.0 or 0-9-1 to read, or only encrypted AMQP, 130 interrupted.
 """
 
 
@@ -93,10 +94,9 @@ def read(
         typer.Option(
             metavar="PATTERN",
             rich_help_panel=_WHICH,
-            help="Show only frames with this address (* and ? are wildcards). In AMQP "
-            "1.0, an address is the source or target of a link. In AMQP 0-9-1, an "
-            "address is an exchange, a queue or a routing key. The contents of messages with this "
-            "address are shown, too.",
+            help="Show only frames with this address (* and ? are wildcards). In AMQP 1.0, an address is "
+            "the source or target of a link. In AMQP 0-9-1, an address is an exchange, a queue or a "
+            "routing key. The option also shows the content frames of messages with this address.",
         ),
     ] = None,
     only: Annotated[
@@ -104,11 +104,10 @@ def read(
         typer.Option(
             metavar="NAME,...",
             rich_help_panel=_WHICH,
-            help="Show only frames with one of these names (transfer, flow, sasl-init, "
-            "header, basic.publish, ...), kinds (amqp, sasl, method, content-header,"
-            " body, heartbeat) or classes (basic, queue, ...). The value "
-            "`problem` selects malformed frames, and `error` selects frames that report an error. The option"
-            " may be repeated.",
+            help="Show only frames with one of these names (transfer, flow, sasl-init, header, "
+            "basic.publish, ...), kinds (amqp, sasl, method, content-header, body, heartbeat) or "
+            "classes (basic, queue, ...). The value `problem` selects malformed frames. The value "
+            "`error` selects frames that report an error. The option may be repeated.",
         ),
     ] = None,
     first: Annotated[str | None, first_option("Show only frames", _WHICH)] = None,
@@ -161,7 +160,7 @@ def read(
         typer.Option(
             "--no-verdicts",
             rich_help_panel=_HOW,
-            help="Do not show findings below their frames. Reading is faster then.",
+            help="Do not show findings below their frames. The command is faster with this option.",
         ),
     ] = False,
     linked: Annotated[
@@ -169,9 +168,9 @@ def read(
         typer.Option(
             "--linked",
             rich_help_panel=_HOW,
-            help="Show with each message the packet that settles or confirms the message. In the JSON "
-            "output, each acknowledgement, disposition and confirm also names the packets that it answers. "
-            "The capture is read twice.",
+            help="With each message, show the packet that settles or confirms the message. In the JSON "
+            "output, each acknowledgement, disposition and confirm also has the packet numbers of the "
+            "messages that it answers. The capture is read twice.",
         ),
     ] = False,
     drawn: Annotated[
@@ -192,7 +191,10 @@ def read(
             metavar="PACKET",
             min=1,
             rich_help_panel=_HOW,
-            help="Draw only the frames next to this packet, on its connection. The option implies --ladder.",
+            help=(
+                "Draw only the frames before and after this packet on the same connection. The option "
+                "implies --ladder."
+            ),
         ),
     ] = None,
     count: Annotated[

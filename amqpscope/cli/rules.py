@@ -58,10 +58,10 @@ COVERAGE_SCHEMA = "amqpscope/coverage/1"
 PROFILES_SCHEMA = "amqpscope/profiles/1"
 
 _LIST_EPILOG = """\b
-Each line begins with a sign: + means that the rule is checked, - that it is
-not checked yet, and . that a capture cannot decide it. After the sign, the
-line shows the id, the severity and the level of the rule, who can break it,
-and what it demands.
+Each line begins with a sign: + if amqpscope checks the rule, - if amqpscope
+does not check the rule yet, and . if no capture can show whether the rule is
+kept. After the sign, the line shows the id, the severity and the level of the
+rule, which peer can break the rule, and what the rule demands.
 
 The first letters of an id stand for the layer of the rule, for example L for
 link. `amqpscope rules explain L-` lists the rules of this layer.
@@ -103,17 +103,20 @@ Exit status: 0 fine, 2 a failure (unknown rule).
 _COVERAGE_EPILOG = """\b
 The first capture of a rule breaks the rule, and must give exactly the
 expected findings. The second capture does not break any rule, and must give
-no finding. The third capture lacks octets, and must give the expected result.
-The command also checks captures that look like a fault but are legal. Such
-legal captures must give no finding.
+no finding. In the third capture, octets are missing, and the capture must
+give the expected result. The command also checks captures in which a
+conversation looks like a fault but is legal. These captures must give no
+finding.
 
 \b
-Exit status: 0 fine, 1 a rule or legal pattern failed, 2 a failure.
+Exit status: 0 fine, 1 a capture did not give the expected result, 2 a
+failure.
 """
 
 _PROFILES_EPILOG = """\b
-If a product is known for breaking a rule, amqpscope reports the fault only as
-a note. amqpscope recognizes the product by the open of the peer.
+Some products are known for breaking a rule. If such a product breaks its
+rule, amqpscope reports the fault only with the severity `note`. amqpscope
+recognizes the product by the open of the peer.
 `amqpscope check --profile none` keeps the severity of all findings.
 
 \b
@@ -122,9 +125,9 @@ Exit status: 0 fine, 2 a failure (unknown option).
 
 _PAGES_EPILOG = """\b
 FOLDER/amqp10/L-CREDIT/README.md is the page of the rule L-CREDIT, and
-FOLDER/README.md is the first page. The command does not change other files in
-the folder. If a page names a capture that is missing, the command copies the
-capture to the folder of the page.
+FOLDER/README.md is the page that lists all rules. The command does not change
+other files in the folder. If a page names a capture that is missing, the
+command copies the capture to the folder of the page.
 
 \b
 Exit status: 0 fine, 1 the pages differ (with --check), 2 a failure (another
@@ -249,12 +252,11 @@ def explain(
         list[str],
         typer.Argument(
             metavar="RULE",
-            help="Explain the rule with this id. The protocol may be left out: L-CREDIT "
-            "means amqp10/L-CREDIT. L- or L-* lists all rules whose ids begin with L-. The "
-            "command also explains notes such as capture/gap, messages about the configuration "
-            "such as config/ALLOW-EXPIRED, and diagnoses such as diag/credit-none. The command explains "
-            "these subjects, too: "
-            f"{', '.join(one.name for one in SUBJECTS)}.",
+            help="Explain the rule with this id. The protocol may be left out: L-CREDIT has the same "
+            "meaning as amqp10/L-CREDIT. L- or L-* lists all rules whose ids begin with L-. The "
+            "command also explains notes such as capture/gap, messages about the configuration such as "
+            "config/ALLOW-EXPIRED, and diagnoses such as diag/credit-none. The command also explains "
+            f"these subjects: {', '.join(one.name for one in SUBJECTS)}.",
         ),
     ],
     form: Annotated[

@@ -20,10 +20,10 @@ _FROM = "Where packets come from"
 
 EPILOG = """\b
 The timeline has the same form as that of `read`. Below a frame, !! marks a
-finding, as soon as the finding is definite. When the other peer answers the
-fault in a later frame, -> below that frame marks the answer. If a peer sends
-nothing for longer than the agreed timeout allows, `sniff` reports this at
-once.
+finding, as soon as no later frame can change the finding. If the other peer
+answers the fault in a later frame, -> marks this answer below the later
+frame. If a peer sends nothing for longer than the agreed timeout allows,
+`sniff` reports this at once.
 
 \b
 If the kernel drops packets, `sniff` reports their number. If frames arrive
@@ -40,9 +40,9 @@ Examples:
   ssh broker tcpdump -U -w - port 5672 | amqpscope sniff -i -
 
 \b
-Exit status: 0 fine, 1 findings that count, 2 a failure (no permission, no
-such interface), 3 no AMQP 1.0 or 0-9-1 was seen, or only encrypted,
-130 interrupted (Ctrl-C), 143 terminated.
+Exit status: 0 fine, 1 findings that make the command fail, 2 a failure (no
+permission, no such interface), 3 no AMQP 1.0 or 0-9-1 was seen, or only
+encrypted AMQP, 130 interrupted (Ctrl-C), 143 terminated.
 """
 
 
@@ -57,9 +57,8 @@ def sniff(
             metavar="NAME",
             rich_help_panel=_FROM,
             show_default=False,
-            help="Capture on this network interface. The option may be repeated (-i lo -i"
-            " eth0). any: all interfaces; -: read a capture from "
-            "standard input. [default: any]",
+            help="Capture on this network interface. The option may be repeated (-i lo -i eth0). Give `any` "
+            "to capture on all interfaces, or - to read a capture from standard input. [default: any]",
         ),
     ] = None,
     listed: Annotated[

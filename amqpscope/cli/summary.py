@@ -41,15 +41,15 @@ __all__ = ["EPILOG", "summary"]
 
 EPILOG = """
 The number of a connection is Wireshark's tcp.stream. For a peer, the summary
-counts the octets of its TCP stream. Octets are missing if the capture lacks them. Resent
-octets were captured twice. For a link, the summary counts the octets of the
-messages, without frame headers.
+counts the octets of its TCP stream. `missing` octets are not in the capture.
+`resent` octets are in the capture more than once. For a link, the summary
+counts the octets of the messages, without frame headers.
 
-For a connection that went wrong or that --connection names, the summary also
-shows what became of its messages, who waited for whom, and how long answers
-took. The text shows at most eight rows of each table. The JSON output has all
-rows. If there are more than 256 values, percentiles may be up to one eighth
-too large.
+For connections that went wrong, and for connections that --connection
+selects, the summary also shows the outcomes of the messages, who waited for
+whom, and how long answers took. The text shows at most eight rows of each
+table. The JSON output has all rows. If a percentile is computed from more
+than 256 values, the shown percentile may be up to one eighth too large.
 
 Exit status: 0 fine, 2 a failure, 3 no AMQP 1.0 or 0-9-1 to read, 130
 interrupted.
@@ -80,7 +80,10 @@ def summary(
             "--output",
             "-o",
             metavar="FILE.html",
-            help="Also draw the capture into this file: a page for a browser, as `amqpscope draw` writes it.",
+            help=(
+                "Also draw the capture as a page for a browser, and write the page to this file (see "
+                "`amqpscope draw`)."
+            ),
         ),
     ] = None,
     reading: ReadingOptions,

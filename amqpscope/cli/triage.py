@@ -30,8 +30,8 @@ Examples:
   amqpscope triage --merge rotated/
   amqpscope triage --tls-keylog keys.txt traffic.pcap
 
-Exit status: 0 the capture was read, whatever is wrong in it, 2 a failure,
-3 no AMQP 1.0 or 0-9-1 to read, 130 interrupted.
+Exit status: 0 the capture was read (even if it contains problems), 2 a
+failure, 3 no AMQP 1.0 or 0-9-1 to read, 130 interrupted.
 """
 
 

@@ -33,33 +33,35 @@ __all__ = ["EPILOG", "why"]
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 EPILOG = """\b
-Some frames prove what their sender must have read: an answer, a count or an
-AMQP acknowledgement. Beyond that, a peer may have read everything that had
-reached its host. A peer cannot have read a frame that had not arrived.
+Some frames prove that their sender had read an earlier frame: an answer, a
+count or an AMQP acknowledgement. Without such a proof, a peer may or may not
+have read a frame that had reached its host. A peer cannot have read a frame
+that had not arrived.
 
 \b
 Each earlier frame is shown with its effect on the explained frame:
-  grants      the earlier frame allows the frame: credit, a window, an attach
-  lacks       no captured frame allows the frame
-  limits      the earlier frame sets a limit: a size, a number
-  forbids     the earlier frame forbids the frame: a close, a detach
-  sets up     the earlier frame set up the state that the frame met
-  belongs to  the frame continues the earlier frame
-  matters to  a finding names the earlier frame
+  grants      the earlier frame allows the explained frame (such as credit)
+  lacks       no captured frame allows the explained frame
+  limits      the earlier frame sets a limit (such as a maximum size)
+  forbids     the earlier frame forbids the explained frame (such as a close)
+  sets up     the earlier frame set up the state in which the frame was sent
+  belongs to  the explained frame continues the earlier frame
+  matters to  a finding mentions the earlier frame
 
 \b
 With --end, connections that ended normally are not shown, unless there are
 only a few connections or --connection is given. For each other end, `why`
-searches the cause: a finding, the method that a close names, an earlier
-error, a silence, or a diagnosis. If an event came before the end, but perhaps
-did not cause it, the output shows `perhaps`. A diagnosis that explains no end
-of its connection is reported as `also`.
+searches for the cause: a finding, the method for which a close reports an
+error, an earlier error, a silence, or a diagnosis. If an event came before
+the end, but perhaps did not cause it, the output shows `perhaps`. If a
+diagnosis of the connection does not explain how anything ended, the output
+shows the diagnosis after the word `also`.
 
 \b
 `why` reads the capture several times, so it first copies standard input to a
-temporary file. With --merge, packets are numbered through all files, as in
-`check --merge`. The output names the original file and the packet number in
-that file.
+temporary file. With --merge, packets are numbered across all files, as in
+`check --merge`. The output also shows the original file of a packet, and the
+packet's number in that file.
 
 \b
 Examples:
@@ -86,9 +88,8 @@ def why(
         typer.Argument(
             metavar="FILE",
             show_default=False,
-            help="Read this capture file (pcap or pcapng, also compressed with gzip or "
-            "zstd). - reads standard input. With --merge or --end, several files or "
-            "directories may be given.",
+            help="Read this capture file (pcap or pcapng, also compressed with gzip or zstd). Give - to "
+            "read standard input. With --merge or --end, several files or directories may be given.",
         ),
     ] = None,
     packet: Annotated[
@@ -104,8 +105,8 @@ def why(
         bool,
         typer.Option(
             "--end",
-            help="Explain why each connection, session, link and channel ended, back to "
-            "the first cause. Do not give a PACKET with this option.",
+            help="Explain why each connection, session, link and channel ended, and what the first cause "
+            "was. Do not give a PACKET with this option.",
         ),
     ] = False,
     connection: Annotated[
@@ -113,9 +114,8 @@ def why(
         typer.Option(
             "--connection",
             metavar="WHICH",
-            help="Explain only the connection with this number, or connections with this "
-            "ADDRESS, ADDRESS:PORT or id from the JSON output. The option needs "
-            "--end.",
+            help="Explain only the connection with this number, or connections with this ADDRESS, "
+            "ADDRESS:PORT or id from the JSON output. Give this option only together with --end.",
         ),
     ] = None,
     frame: Annotated[

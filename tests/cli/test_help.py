@@ -45,10 +45,10 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
         "check": "Report protocol violations: which peer, rule, packet and state.",
         "why": "Explain what allows or forbids a packet, and what followed.",
         "draw": "Draw a capture as a page, or a connection as SVG, Mermaid or text.",
-        "diff": "Compare two runs of one scenario.",
+        "diff": "Compare two captures of the same scenario.",
         "cut": "Write a part of a capture to a file, with findings as comments.",
         "sniff": "Capture live, and report violations as they happen.",
-        "proxy": "Forward connections to a server, and check them as sniff does.",
+        "proxy": "Forward connections to a server, and check them live.",
         "rules": "List and explain the rules.",
         "config": "Show the settings in effect.",
         "pipeline": "Analyze many captures on Spark and write tables.",
@@ -62,8 +62,8 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
 def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
     reported = " ".join(amqpscope(capsys, "check", "--help").out.split())
     for words in (
-        "0 fine, 1 findings that count, 2 a failure",
-        "3 no AMQP 1.0 or 0-9-1 to check, or only encrypted, 130 interrupted",
+        "0 fine, 1 findings that make the command fail (see --fail-on), 2 a failure",
+        "3 no AMQP 1.0 or 0-9-1 to check, or only encrypted AMQP, 130 interrupted",
         "The first of 2, 1, 3, 0 that applies to any capture is the exit status",
         "--fail-on error|warning|note|never",
         "--fail-on-possible",
