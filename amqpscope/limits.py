@@ -45,6 +45,10 @@ MAX_LOG_LINE: Final = 8 * 1024 * 1024
 MAX_LOG_FRAME: Final = 4 * 1024 * 1024
 """Octets of one frame in a log, for the same reason."""
 
+MAX_LOG_TUPLE: Final = 64 * 1024
+"""Characters of a line in which a frame stands as a named tuple of Python. Payload is not printed, so frames
+of real peers have up to two thousand; reading a tuple takes a hundred times as much memory."""
+
 MAX_LOG_SAMPLE: Final = 1024 * 1024
 """Octets of a file in which a line of a known log is looked for. A service prints its configuration before it
 connects, and has connected after so much."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amqpscope.capture.unlogged import DESCRIPTOR
+from amqpscope.capture.unlogged import DESCRIPTOR, PAYLOAD
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.values import Described
 from dissectors.interface import Frame, Problem
@@ -24,13 +24,16 @@ def settle_unlogged(frame: Frame) -> None:
 
     All other problems of its octets are ours, not a peer's, and go.
     """
+    if frame.problems:
+        frame.problems = []
     size = frame.extended_header
     if len(size) == 4:
         missing: i64 = int.from_bytes(size, "big")
-        frame.missing = missing
-        frame.uncaptured = missing
-    if frame.problems:
-        frame.problems = []
+        if missing == PAYLOAD:
+            frame.add_problem(Problem(UNLOGGED, 0, f"{frame.name}.payload", _REASON))
+        else:
+            frame.missing = missing
+            frame.uncaptured = missing
     body = frame.body
     if isinstance(body, Composite):
         _settle(frame, body, body.definition().name, 0)

@@ -1,15 +1,18 @@
 """How a frame that was put together from a log says what the log does not hold.
 
 A value stands as null described by `DESCRIPTOR`, which no peer sends. Octets of payload stand as their number
-in the extended header of the frame, four octets behind the usual eight.
+in the extended header of the frame, four octets behind the usual eight: PAYLOAD if nobody knows how many.
 """
 
 from typing import Final
 
-__all__ = ["DESCRIPTOR", "VALUE"]
+__all__ = ["DESCRIPTOR", "PAYLOAD", "VALUE"]
 
 DESCRIPTOR: Final = "amqpscope:unlogged"
 """The descriptor of a value that the log does not hold, a symbol."""
 
 VALUE: Final = b"\x00\xa3" + bytes([len(DESCRIPTOR)]) + DESCRIPTOR.encode() + b"\x40"
 """Such a value, encoded."""
+
+PAYLOAD: Final = 0xFFFF_FFFF
+"""Stands for the number of octets of a payload of which a log says nothing."""

@@ -306,6 +306,12 @@ PROFILES: Final = (
                 "/azure/servicebus/_pyamqp/sender.py",
             ),
             Habit(
+                "amqp10/L-CREDIT-INIT",
+                "counts on link-credit 10000 from the attach on, and does not wait for the receiver's flow",
+                "https://github.com/Azure/azure-sdk-for-python/blob/main/sdk/servicebus/azure-servicebus"
+                "/azure/servicebus/_pyamqp/sender.py",
+            ),
+            Habit(
                 "amqp10/M-FILTER-VALUE",
                 "asks for a session by a filter that is a string without a descriptor",
                 "https://github.com/Azure/azure-sdk-for-python/blob/main/sdk/servicebus/azure-servicebus"

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fuzz.layer_entry import layers
+from fuzz.log_entry import logs
 from support import amqp10_encode as amqp
 from support import draft2011_encode as draft
 from support.all_outputs import failures, ways
@@ -732,4 +733,5 @@ ENTRIES: dict[str, Entry] = {
     "connections091": connections091,
     "commands": commands,
     "layers": layers,
+    "logs": logs,
 }

@@ -254,6 +254,22 @@ def _layers() -> Iterator[bytes]:
                 yield bytes((layers,)) + spoken + operation + spoken
 
 
+def _logs() -> Iterator[bytes]:
+    """The beginning of each recorded log, and each with lines left out, doubled, and cut."""
+
+    def every() -> Iterator[bytes]:
+        for path in sorted((ROOT / "tests" / "capture" / "logs" / "recorded").glob("*.log")):
+            lines = [line for line in path.read_bytes().splitlines(True) if len(line) < 700]
+            for step in (1, 2, 3):
+                yield b"".join(lines[::step])[:MOST_OCTETS]
+            yield b"".join(line + line for line in lines)[:MOST_OCTETS]
+            yield b"".join(line[:-7] + line[-1:] if n % 5 == 4 else line for n, line in enumerate(lines))[
+                :MOST_OCTETS
+            ]
+
+    return _fitting(every())
+
+
 _SEEDS = {
     "captures": _captures,
     "reassembly": _reassembly,
@@ -266,4 +282,5 @@ _SEEDS = {
     "connections091": _conversations091,
     "commands": _commands,
     "layers": _layers,
+    "logs": _logs,
 }

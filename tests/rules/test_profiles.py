@@ -193,6 +193,13 @@ def a_sender_states_a_credit_of_its_own(d: Dialogue) -> None:
     d.goodbye()
 
 
+@habit("azure-python", "L-CREDIT-INIT", "client")
+def a_sender_does_not_wait_for_credit(d: Dialogue) -> None:
+    d.linked(credit=0)
+    d.client.transfer(settled=True)
+    d.goodbye()
+
+
 @habit("amqp10", "D-RCVMODE-SECOND", "client")
 @habit("uamqp", "D-RCVMODE-SECOND", "client")
 def a_receiver_in_mode_second_settles_first(d: Dialogue) -> None:

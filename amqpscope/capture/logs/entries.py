@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Final
 
-__all__ = ["CONTINUES", "DAMAGED", "ENDED", "HEADER", "LOST", "Entry", "LineFormat", "Spoken"]
+__all__ = ["CONTINUES", "DAMAGED", "ENDED", "HEADER", "LOST", "UNPLACED", "Entry", "LineFormat", "Spoken"]
 
 HEADER: Final = "header"
 """The name of a protocol header."""
@@ -48,16 +48,22 @@ DAMAGED: Final = Spoken()
 """The line looks like one of a frame, and it cannot be read of which connection."""
 
 
+UNPLACED: Final = Spoken()
+"""The line is one of a frame, and the log does not say of which connection or session."""
+
+
 class LineFormat(ABC):
     """The lines of one library. One object reads one log.
 
     library: its name for people. retold: the log has the fields of frames, not their octets.
-    prints_headers: the log has protocol headers, too; else they may be left out.
+    prints_headers: the log has protocol headers, too; else they may be left out. unplaced: why frames are
+    UNPLACED, for people.
     """
 
     library = ""
     retold = True
     prints_headers = True
+    unplaced = ""
 
     @abstractmethod
     def take(self, line: str) -> Entry | Spoken | None:

@@ -4,9 +4,21 @@ from collections.abc import Iterator
 
 from amqpscope.capture.file_reader import FileReader
 from amqpscope.capture.logs.dialogue import Dialogue
-from amqpscope.capture.logs.entries import CONTINUES, DAMAGED, ENDED, HEADER, LOST, Entry, LineFormat
+from amqpscope.capture.logs.entries import (
+    CONTINUES,
+    DAMAGED,
+    ENDED,
+    HEADER,
+    LOST,
+    UNPLACED,
+    Entry,
+    LineFormat,
+)
 from amqpscope.capture.logs.proton import ProtonFrames, ProtonOctets
+from amqpscope.capture.logs.proton_j import ProtonJFrames
+from amqpscope.capture.logs.pyamqp import PyamqpFrames
 from amqpscope.capture.logs.rhea import RheaFrames, RheaOctets
+from amqpscope.capture.logs.uamqp import UamqpFrames
 from amqpscope.capture.notes import Notes
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.limits import MAX_LOG_CONNECTIONS, MAX_LOG_LINE
@@ -17,7 +29,15 @@ __all__ = ["LogReader", "log_reader"]
 _UNREADABLE = "the frame in this line cannot be read"
 
 # The octets of a frame say more than its fields do: a format of octets comes before that of the same library.
-_FORMATS: tuple[type[LineFormat], ...] = (ProtonOctets, RheaOctets, ProtonFrames, RheaFrames)
+_FORMATS: tuple[type[LineFormat], ...] = (
+    ProtonOctets,
+    RheaOctets,
+    ProtonFrames,
+    RheaFrames,
+    ProtonJFrames,
+    PyamqpFrames,
+    UamqpFrames,
+)
 
 
 def log_reader(opening: bytes, sink: SegmentSink) -> "LogReader | None":
@@ -61,6 +81,7 @@ class LogReader(FileReader):
         self._frames = 0
         self._others = 0
         self._refused = 0
+        self._unplaced = 0
         self._untimed = 0
         self._finished = False
 
@@ -98,6 +119,10 @@ class LogReader(FileReader):
             self._entry(said)
         elif said is DAMAGED:
             self._damage(_UNREADABLE)
+        elif said is UNPLACED:
+            if self._unplaced == 0:
+                self._lose()
+            self._unplaced += 1
         elif said is not CONTINUES and octets.strip():
             self._others += 1
 
@@ -105,6 +130,9 @@ class LogReader(FileReader):
         """The line at hand was of a frame, of whatever connection."""
         self._note_damage(what)
         self._loss = True
+        self._lose()
+
+    def _lose(self) -> None:
         for dialogue in self._dialogues.values():
             dialogue.lose(int(self.number))
 
@@ -155,6 +183,8 @@ class LogReader(FileReader):
             what += f"; {count(self._others, 'line')} of something else skipped"
         if self._refused:
             what += f"; {count(self._refused, 'frame')} of too many connections skipped"
+        if self._unplaced:
+            what += f"; {count(self._unplaced, 'frame')} skipped: {self._form.unplaced}"
         if self._form.retold:
             what += "; it has no octets, so nothing is known of encodings, sizes and messages"
         self._notes.add("capture/log", 0, 0, what)
