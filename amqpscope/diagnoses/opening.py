@@ -38,12 +38,13 @@ WRONG_PORT: Final = declare(
     """A client speaks another protocol than the server at its port.
 
     What it means: One peer speaks AMQP. The other peer speaks TLS, HTTP, MQTT or STOMP.
-    Usual causes: The URL says amqp:// instead of amqps://, or the reverse. Port 5672 is confused with 15672
-    (management), 1883 (MQTT) or 61613 (STOMP). A load balancer may also send a health check.
+    Usual causes: The URL begins with amqp:// instead of amqps://, or with amqps:// instead of amqp://. The
+    client uses port 5672 instead of 15672 (management), 1883 (MQTT) or 61613 (STOMP), or one of these ports
+    instead of 5672. A load balancer may also send a health check.
     Who has to act: The client.
     Client: Use the port of the protocol: 5672 for AMQP, 5671 for AMQP over TLS.
-    Server: The server needs no change, unless another listener should answer at the port.
-    Not reported when: both peers speak AMQP, on whatever port, or a PROXY header comes first.
+    Server: The server needs no change, unless the port was meant for the protocol of the client.
+    Not reported when: both peers speak AMQP (on any port), or the connection begins with a PROXY header.
     Threads: rabbitmq/rabbitmq-server#13559, ruby-amqp/rabbitmq_http_api_client#35
     """,
     explains=(NO_OPENING,),
@@ -55,11 +56,12 @@ VERSION_MISMATCH: Final = declare(
     """A client asks for a version of AMQP that the server does not speak.
 
     What it means: The server answers with the protocol header that it supports, and closes the connection.
-    Usual causes: An AMQP 1.0 client meets RabbitMQ before 4.0 without its plugin, or an AMQP 0-9-1 client
-    meets Azure, ActiveMQ or Qpid. A client without SASL may also meet a server that demands SASL.
+    Usual causes: An AMQP 1.0 client connects to RabbitMQ before 4.0 without the AMQP 1.0 plugin, or an AMQP
+    0-9-1 client connects to Azure, ActiveMQ or Qpid. Another cause is that a client does not use SASL, but
+    the server demands SASL.
     Who has to act: The client.
     Client: Use a library for the version that the server speaks. Use SASL ANONYMOUS instead of no SASL.
-    Server: RabbitMQ before 4.0 needs its plugin rabbitmq_amqp1_0.
+    Server: For AMQP 1.0 in RabbitMQ before 4.0, enable the plugin rabbitmq_amqp1_0.
     Not reported when: the client continues in the version of the answer, or repeats its header after SASL or
     TLS.
     Threads: Azure/amqpnetlite#319, achilleasa/dart_amqp#67, amqp/rhea#122
@@ -70,9 +72,11 @@ VERSION_MISMATCH: Final = declare(
 NO_COMMON_MECHANISM: Final = declare(
     "no-common-mechanism",
     _BOTH,
-    """A client leaves after the server has listed its SASL mechanisms.
+    """A client ends the connection after the server has listed its SASL mechanisms, without choosing a
+    mechanism.
 
-    What it means: The client supports none of these mechanisms, or is not allowed to use them.
+    What it means: The client supports none of the offered mechanisms, or its configuration does not allow the
+    client to use them.
     Usual causes: The server offers only EXTERNAL (certificates), or offers PLAIN only over TLS.
     Who has to act: The client.
     Client: Configure a mechanism that the server offers, or connect over TLS.
@@ -90,12 +94,12 @@ LOGIN_REFUSED: Final = declare(
 
     What it means: The server does not accept the user, the password, the token or the virtual host of the
     client.
-    Usual causes: The password is wrong, the token has expired, or the user guest connects from another host
-    than the broker's host.
-    Who has to act: The client. If the server reports a failure of its own (sys, sys-temp), the server has
-    to act.
+    Usual causes: The password is wrong, the token has expired, or the user `guest` connects from another host
+    (by default, RabbitMQ accepts `guest` only from its own host).
+    Who has to act: The client. If the SASL outcome reports an internal failure of the server (codes sys,
+    sys-perm, sys-temp), the server has to act.
     Client: Check the credentials and the virtual host.
-    Server: Read the log of the server, because no frame gives the reason.
+    Server: Read the log of the server, because no frame contains the reason for the refusal.
     Not reported when: a channel is closed with 403, or the server shuts down.
     Threads: amqp-node/amqplib#574, alanxz/rabbitmq-c#490, amqp-node/amqplib#237
     """,
@@ -105,14 +109,15 @@ LOGIN_REFUSED: Final = declare(
 PROXY_HEADER: Final = declare(
     "proxy-header",
     _BOTH,
-    """A load balancer names the real client in a header of the PROXY protocol. The header is normal.
+    """A load balancer sends the address of the real client in a header of the PROXY protocol. Such a header
+    is not a fault.
 
     What it means: The address of the TCP connection is the address of the load balancer.
     Usual causes: HAProxy and cloud load balancers send the header if they are configured to send it.
     Who has to act: Nobody.
     Client: The client needs no change.
     Server: A server that does not expect the header treats it as a bad protocol header.
-    Not reported when: the AMQP header comes first.
+    Not reported when: the connection begins with an AMQP header.
     Threads: mholt/caddy-l4#35, cloudamqp/amqproxy#114
     """,
     trouble=False,
@@ -232,8 +237,8 @@ class OpeningWatch:
                 f"v{version}",
                 "",
                 packet,
-                f"a PROXY header (version {version}) names {source or 'no client'} as the client, "
-                "which is no fault",
+                f"a PROXY header (version {version}) names {source or 'no client'} as the client, which is "
+                "no fault",
                 {"version": version, "source": source or None},
             )
         client, server = analysis.first, analysis.second

@@ -12,19 +12,21 @@ __all__ = ["REDELIVERY_LOOP", "ReturnedMessages"]
 REDELIVERY_LOOP: Final = declare(
     "redelivery-loop",
     ("1.0", "0-9-1"),
-    """One message is delivered again and again, because the client returns it each time.
+    """One message is delivered again and again, because the client returns the message after each delivery.
 
     What it means: The client requeues a message that it cannot process. The message returns and keeps the
     consumer busy.
-    Usual causes: An exception in the message handler leads to nack with requeue, or to released or modified.
+    Usual causes: After an exception in the message handler, the client sends basic.nack with requeue=true, or
+    the outcome `released` or `modified`.
     Who has to act: The client.
-    Client: Reject a message that cannot be processed, so that it is dead-lettered. Count the deliveries of
-    each message.
+    Client: Reject a message that cannot be processed (in 0-9-1 with requeue=false), so that the broker can
+    dead-letter the message. Count the deliveries of each message.
     Server: Set a delivery limit. RabbitMQ's quorum queues have a limit of 20.
-    Not reported when: the messages differ, or return only a few times.
+    Not reported when: the redelivered messages are different messages, or a message was returned only a few
+    times.
     Threads: rabbitmq/rabbitmq-server#1020, amqp-node/amqplib#293, alanxz/rabbitmq-c#743
     """,
-    Limit("times", 5, "a few retries are usual"),
+    Limit("times", 5, "clients usually retry a message a few times"),
 )
 
 _MOST: Final = 512

@@ -19,20 +19,20 @@ __all__ = ["CONNECTION_CHURN", "ConnectedFact", "Placed", "Resumption", "Several
 CONNECTION_CHURN: Final = declare(
     "connection-churn",
     ("1.0", "0-9-1"),
-    """A host opens a connection for one or two messages, again and again.
+    """A host opens many connections one after the other, and sends only one or two messages on each of them.
 
     What it means: Each connection costs several round trips, a login and memory of the broker.
-    Usual causes: A script or a function connects, publishes one message and disconnects. PHP without a proxy
-    works like this.
+    Usual causes: A script or a function connects, publishes one message and disconnects. PHP applications
+    work like this unless they use an AMQP proxy.
     Who has to act: The client.
     Client: Keep one connection, or use a proxy that keeps its connection to the broker open.
     Server: The server needs no change.
     Not reported when: logins are refused, or the host opens only a few connections, or opens them slowly.
     Threads: aznamier/keycloak-event-listener-rabbitmq#27, amqp-node/amqplib#284
     """,
-    Limit("connections", 20, "fewer cost nothing"),
-    Limit("messages", 2, "a connection for a batch is no waste"),
-    Limit("every-seconds", 3, "slower opening is no load"),
+    Limit("connections", 20, "a smaller number of connections costs little"),
+    Limit("messages", 2, "a new connection for a batch of messages is reasonable"),
+    Limit("every-seconds", 3, "connections that are opened more slowly are no load for the broker"),
 )
 
 _HOSTS: Final = 1024

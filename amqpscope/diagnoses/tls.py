@@ -19,11 +19,12 @@ TLS_ALERT: Final = declare(
     """A peer ends TLS with an alert.
 
     What it means: The handshake or the connection fails. The alert gives the reason in one word.
-    Usual causes: A certificate is not trusted, has expired, or belongs to another host. Or the peers have no
-    TLS version or cipher suite in common.
+    Usual causes: A certificate is not trusted, has expired, or belongs to another host. Another cause is that
+    the peers have no TLS version or no cipher suite in common.
     Who has to act: Both peers: one peer has the certificate or the configuration, and the other peer rejects
     it.
-    Client: Trust the authority of the server's certificate. Connect by the name in the certificate.
+    Client: Trust the authority of the server's certificate. Connect to the host name that the certificate
+    contains.
     Server: Renew the certificate. Send the whole certificate chain.
     Not reported when: the alert is the usual close_notify, or cannot be read.
     Threads: rabbitmq/rabbitmq-server#3663, docker-library/rabbitmq#532
@@ -37,7 +38,8 @@ TLS_UNANSWERED: Final = declare(
     """A server ends the connection without an answer to the ClientHello.
 
     What it means: The program at the port does not accept TLS, or does not accept TLS from this client.
-    Usual causes: The client uses TLS on a port without TLS, or a proxy knows no server of the requested name.
+    Usual causes: The client uses TLS on a port without TLS, or a proxy has no server with the host name that
+    the client requests.
     Who has to act: The client.
     Client: Check the port and the host name.
     Server: Read the log of the proxy.
@@ -53,16 +55,17 @@ TLS_STALLED: Final = declare(
     """A TLS handshake stops, and one peer waits for the other peer.
 
     What it means: One peer has sent its part of the handshake. The other peer is there, but does not go on.
-    Usual causes: A server is overloaded, or a proxy has no server behind it. A small device computes for
-    longer than the server allows. Packets with a large certificate do not arrive.
+    Usual causes: A server is overloaded, or a proxy cannot reach its server. A small device needs more time
+    for the handshake than the server allows. The packets with a large certificate do not arrive.
     Who has to act: The peer that does not go on.
-    Client: Set a timeout for the TLS handshake. If the client is slow, have the server wait for longer.
+    Client: Set a timeout for the TLS handshake. If the client is slow, increase the handshake timeout of the
+    server.
     Server: Check the load of the server, and its timeout for the handshake (RabbitMQ: ssl_handshake_timeout).
-    Not reported when: the handshake is complete, a peer sends an alert, or octets of the handshake were
-    not captured.
+    Not reported when: the handshake is complete, a peer sends an alert, or the capture lacks octets of the
+    handshake.
     Threads: rabbitmq/rabbitmq-server#11171, rabbitmq/rabbitmq-dotnet-client#501, celery/py-amqp#398
     """,
-    Limit("seconds", 3, "a handshake takes some round trips; RabbitMQ waits for 5 s"),
+    Limit("seconds", 3, "a handshake takes only a few round trips, and RabbitMQ waits for at most 5 s"),
     explains=(MAY_END,),
 )
 
@@ -87,7 +90,7 @@ _OTHERS: Final = {
     "no_application_protocol": "supports no application protocol (ALPN) that the {other} offers",
     "unrecognized_name": "has no certificate for the host name that the {other} asks for",
     "handshake_failure": "finds no common cipher suite or parameter",
-    "unknown_psk_identity": "does not know the key (PSK) that the {other} names",
+    "unknown_psk_identity": "does not know the pre-shared key (PSK) that the {other} wants to use",
 }
 
 

@@ -25,26 +25,28 @@ _BOTH: Final = ("1.0", "0-9-1")
 HEARTBEAT_LATE: Final = declare(
     "heartbeat-late",
     _BOTH,
-    """A peer sends nothing for longer than agreed, although its host still acknowledges TCP segments.
+    """A peer sends nothing for longer than the agreed heartbeat or idle-time-out allows, although its host
+    still acknowledges TCP segments.
 
     What it means: The host and the network work, but the process of the peer hangs and sends no heartbeats.
     Usual causes: A callback blocks the thread that sends heartbeats, garbage collection takes long, or a
     debugger stops the process. The process may also be stopped or lack processor time.
     Who has to act: The silent peer.
-    Client: Do long work in another thread than the thread of the connection. Agree on a longer heartbeat.
+    Client: Do long work in a thread that does not serve the connection. Or agree on a longer heartbeat.
     Server: Check the load and the garbage collection of the server.
-    Not reported when: TCP kept the peer from writing, or octets are missing.
+    Not reported when: TCP prevented the peer from writing (closed window), or the capture lacks octets.
     Threads: amqp-node/amqplib#151, Azure/azure-sdk-for-js#37323, CopernicaMarketingSoftware/AMQP-CPP#440
     """,
     Limit("times", 2, "AMQP 0-9-1 lets a peer close the connection after two heartbeats without a frame"),
-    Limit("idle-times", 1.5, "AMQP 1.0 peers announce half of what they tolerate"),
+    Limit("idle-times", 1.5, "an AMQP 1.0 peer should announce half of the time that it really tolerates"),
     explains=(ENDS, MAY_END),
 )
 
 SILENCE: Final = declare(
     "silence",
     _BOTH,
-    """Neither peer sends anything for a long time without agreed heartbeats, and then the connection is lost.
+    """The peers have not agreed on heartbeats, neither peer sends anything for a long time, and then the
+    connection is lost.
 
     What it means: The service, or a load balancer, NAT device or firewall on the way, ended the idle
     connection. Such a device often forgets a connection without any message.
@@ -56,30 +58,34 @@ SILENCE: Final = declare(
     Not reported when: heartbeats were agreed, or the connection continues.
     Threads: amqp/rhea#241, Azure/azure-service-bus-java#142
     """,
-    Limit("seconds", 60, "limits for idle connections are minutes"),
+    Limit("seconds", 60, "services and network devices end idle connections only after some minutes"),
     explains=(ENDS,),
 )
 
 NETWORK_STALL: Final = declare(
     "network-stall",
     _BOTH,
-    """Octets of one peer do not reach the other peer, because the other peer does not read or the network is
-    gone.
+    """Octets of one peer do not reach the other peer, because the other peer does not read its socket, or
+    because the network connection is interrupted.
 
     What it means: If the TCP window of the reader is 0, its process does not read. If octets are sent again
-    and never acknowledged, the network or the other host is gone. The writer is not at fault for frames that
-    it cannot send, including heartbeats.
-    Usual causes: A consumer is blocked, stopped or overloaded and does not read its socket. Or a cable, a
-    firewall or a host has disappeared.
-    Who has to act: The peer that does not read. If octets are not acknowledged, neither peer has to
-    act.
+    and never acknowledged, the network is interrupted or the other host is down. The writer is not at fault
+    for frames that it cannot send, including heartbeats.
+    Usual causes: A consumer is blocked, stopped or overloaded and does not read its socket. Or a cable is
+    cut, a firewall drops the packets, or a host is down.
+    Who has to act: The peer that does not read. If TCP does not acknowledge the octets, neither peer has to
+    act, because the network or a host has failed.
     Client: Read the socket in a separate thread, and limit the messages in flight by a prefetch or by credit.
     Server: Read the socket in a separate thread, and limit the messages in flight by a prefetch or by credit.
     Not reported when: the window opens in time, or the octets that were sent again are acknowledged.
     Threads: operand/agency#60, cloudamqp/amqproxy#190
     """,
-    Limit("seconds", 5, "a reader that is busy opens its window within a second"),
-    Limit("resend-seconds", 3, "TCP resends after 0.2 s, and doubles that each time: four copies"),
+    Limit("seconds", 5, "even a busy reader opens its window again within a second"),
+    Limit(
+        "resend-seconds",
+        3,
+        ("TCP resends after 0.2 s, and then doubles the interval each time, so this time has four copies"),
+    ),
     explains=(MAY_END,),
 )
 
@@ -324,8 +330,8 @@ class TransportWatch:
             "connection",
             peer,
             packet,
-            f"the {peer} sends nothing for {seconds:.3f} s (agreed limit: {agreed / SECOND:g} s); its "
-            "host still acknowledges, so its process hangs and the network works",
+            f"the {peer} sends nothing for {seconds:.3f} s (agreed limit: {agreed / SECOND:g} s); its host "
+            "still acknowledges TCP, so the network works and its process hangs",
             {"heartbeat": agreed / SECOND, "silent_for": round(seconds, 3)},
             seconds=seconds,
             ended=ended or notebook.end_packet,
@@ -341,7 +347,7 @@ class TransportWatch:
             return
         text = self.close_text.lower()
         if self.closed_first and any(word in text for word in ("inactiv", "idle", "timeout", "time-out")):
-            how = "the connection was closed for it"
+            how = "the connection was closed because of the silence"
         elif (self.client.since_gap == 0 or self.server.since_gap == 0) and self._reset(analysis):
             how = "the next frame was answered with a reset"
         else:

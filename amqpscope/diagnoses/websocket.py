@@ -27,9 +27,10 @@ WEBSOCKET_REFUSED: Final = declare(
 WEBSOCKET_UNREAD: Final = declare(
     "websocket-unread",
     (),
-    """amqpscope cannot read a WebSocket any further.
+    """From one point on, amqpscope cannot read the content of a WebSocket connection.
 
-    What it means: The content is compressed or cut in a way that amqpscope cannot follow. Nobody is at fault.
+    What it means: The content is compressed in a way that amqpscope does not support, or a part of the
+    content is missing. No peer is at fault.
     Usual causes: Octets are missing, or the peers agreed on an extension that amqpscope does not read.
     Who has to act: Nobody.
     Client: The client needs no change.

@@ -49,29 +49,34 @@ PUBLISHER_BLOCKED: Final = declare(
     from the connection.
     Usual causes: RabbitMQ has a memory alarm or a disk alarm.
     Who has to act: The server.
-    Client: Stop publishing until connection.unblocked arrives. Consume on another connection.
+    Client: Stop publishing until connection.unblocked arrives. Use separate connections for publishing and
+    for consuming.
     Server: Free memory or disk space, or consume the messages of the queues.
-    Not reported when: the connection is unblocked in time, or the client publishes nothing.
+    Not reported when: the server unblocks the connection within the time limit, or the client publishes
+    nothing.
     Threads: streadway/amqp#254, php-amqplib/php-amqplib#743
     """,
-    Limit("seconds", 5, "short alarms come and go while memory is paged out"),
+    Limit(
+        "seconds", 5, ("a broker that moves messages from memory to disk often has an alarm for a short time")
+    ),
     explains=(MAY_END,),
 )
 
 CHANNEL_FLOW_STOPPED: Final = declare(
     "channel-flow-stopped",
     ("0-9-1",),
-    """A peer has stopped a channel by channel.flow.
+    """A peer has stopped the messages on a channel by channel.flow with active=0.
 
-    What it means: The other peer sends no more content on the channel.
+    What it means: The other peer must not send messages on the channel until channel.flow with active=1
+    arrives.
     Usual causes: A broker is overloaded, or a client wants no deliveries for now.
     Who has to act: The peer that has stopped the channel.
     Client: Wait for channel.flow with active=1.
-    Server: Send channel.flow with active=1 when the load is over.
-    Not reported when: the channel continues in time.
+    Server: Send channel.flow with active=1 when the server is no longer overloaded.
+    Not reported when: channel.flow with active=1 follows within the time limit.
     Threads: alanxz/rabbitmq-c#811, postwait/node-amqp#347
     """,
-    Limit("seconds", 5, "flow control for less than a second is normal"),
+    Limit("seconds", 5, "a stop of less than a second is normal flow control"),
     explains=(MAY_END,),
 )
 
@@ -80,31 +85,32 @@ CONFIRMS_MISSING: Final = declare(
     ("0-9-1",),
     """A server has not confirmed messages that a client published in confirm mode.
 
-    What it means: No basic.ack and no basic.nack of the server names these messages.
+    What it means: The server has sent neither basic.ack nor basic.nack for these messages.
     Usual causes: A quorum queue has lost its majority, a disk is slow, or the broker has an alarm.
     Who has to act: The server.
     Client: Limit the number of unconfirmed messages. Publish unconfirmed messages again on a new connection.
     Server: Check the replicas and the disk of the queue, and check for alarms.
-    Not reported when: the connection is blocked, because the block is then the cause. The diagnosis is also
-    not made if octets are missing.
+    Not reported when: the connection is blocked (another diagnosis reports this cause), or the capture lacks
+    octets.
     Threads: php-amqplib/php-amqplib#743
     """,
-    Limit("seconds", 10, "quorum queues under load take seconds"),
+    Limit("seconds", 10, "under load, a quorum queue needs some seconds to confirm a message"),
     explains=(MAY_END,),
 )
 
 PREFETCH_FULL: Final = declare(
     "prefetch-full",
     ("0-9-1",),
-    """A client holds as many unacknowledged deliveries as its prefetch allows, and gets no more.
+    """A client has as many unacknowledged deliveries as its prefetch allows, so the server sends no more
+    messages.
 
     What it means: The server waits for acknowledgements before it delivers more.
     Usual causes: The message handler hangs, is slow, or forgets to acknowledge.
     Who has to act: The client.
     Client: Acknowledge each delivery. Find out what the message handler waits for.
     Server: The server needs no change.
-    Not reported when: the client acknowledges in time, the channel is transactional, or the consumer is
-    cancelled.
+    Not reported when: the client acknowledges a delivery within the time limit, the channel is transactional,
+    or the consumer is cancelled.
     Threads: MassTransit/MassTransit#1988, corvus-ch/rabbitmq-cli-consumer#54
     """,
     Limit("seconds", 10, "a handler may take seconds for one message"),
@@ -120,12 +126,14 @@ ACKS_MISSING: Final = declare(
     Usual causes: The message handler forgets to acknowledge, or acknowledges on another channel.
     Who has to act: The client.
     Client: Acknowledge each delivery, or consume with no-ack. Set a prefetch.
-    Server: RabbitMQ closes the channel after 30 minutes (consumer_timeout).
-    Not reported when: the consumer uses no-ack, the prefetch is full, or only a few deliveries are open.
+    Server: The server needs no change. RabbitMQ closes the channel by itself after 30 minutes
+    (consumer_timeout).
+    Not reported when: the consumer uses no-ack, the prefetch is full (another diagnosis reports this), or
+    only a few deliveries are unacknowledged.
     Threads: rabbitmq/rabbitmq-server#9046, MetPX/sarracenia#953
     """,
     Limit("seconds", 10, "a handler may take seconds for one message"),
-    Limit("deliveries", 10, "fewer may be worked on"),
+    Limit("deliveries", 10, "the client may be processing a smaller number of deliveries at the same time"),
     Limit("one-seconds", 900, "half of the time after which RabbitMQ closes the channel"),
     explains=(MAY_END,),
 )
@@ -143,7 +151,7 @@ CONSUMER_CANCELLED: Final = declare(
     Not reported when: the client cancels its consumer itself, or consumes again.
     Threads: onebeyond/rascal#52, php-amqplib/php-amqplib#704, vert-x3/vertx-rabbitmq-client#10
     """,
-    Limit("seconds", 5, "clients that handle it consume again at once"),
+    Limit("seconds", 5, "clients that handle basic.cancel consume again at once"),
     explains=(MAY_END,),
 )
 

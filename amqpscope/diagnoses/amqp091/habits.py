@@ -35,8 +35,8 @@ GET_LOOP: Final = declare(
     ("0-9-1",),
     """A client polls a queue with basic.get, and most answers are empty.
 
-    What it means: Each basic.get costs a round trip and work of the broker. A message waits until the next
-    basic.get.
+    What it means: Each basic.get costs a round trip, and the broker has to process it. Each message waits in
+    the queue until the next basic.get.
     Usual causes: The application calls basic.get in a loop instead of starting a consumer.
     Who has to act: The client.
     Client: Use basic.consume, so that the server sends each message at once.
@@ -44,9 +44,13 @@ GET_LOOP: Final = declare(
     Not reported when: the client empties a queue by basic.get, or sends only a few basic.get.
     Threads: node-ts/bus#175
     """,
-    Limit("gets", 50, "fewer cost nothing"),
-    Limit("empty-part", 0.9, "a queue that has messages may be emptied that way"),
-    Limit("per-second", 1, "slower polling is no load"),
+    Limit("gets", 50, "a smaller number of basic.get costs little"),
+    Limit(
+        "empty-part",
+        0.9,
+        ("because basic.get is a reasonable way to empty a queue, most answers must be empty"),
+    ),
+    Limit("per-second", 1, "slower polling is no load for the broker"),
 )
 
 CHANNEL_CHURN: Final = declare(
@@ -57,14 +61,14 @@ CHANNEL_CHURN: Final = declare(
     What it means: Each new channel costs a round trip and a process of the broker.
     Usual causes: The function that publishes a message also opens the channel.
     Who has to act: The client.
-    Client: Keep one channel per thread, and use this channel for all messages.
+    Client: Keep one channel open per thread, and use this channel for all messages.
     Server: The server needs no change.
     Not reported when: the client keeps its channels, or opens new channels after errors.
     Threads: ruby-amqp/bunny#250, amqp-node/amqplib#516
     """,
-    Limit("channels", 20, "fewer cost nothing"),
-    Limit("messages", 2, "a channel for a batch is no waste"),
-    Limit("every-seconds", 2, "slower opening is no load"),
+    Limit("channels", 20, "a smaller number of channels costs little"),
+    Limit("messages", 2, "a new channel for a batch of messages is reasonable"),
+    Limit("every-seconds", 2, "channels that are opened more slowly are no load for the broker"),
 )
 
 

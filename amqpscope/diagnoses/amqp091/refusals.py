@@ -40,13 +40,15 @@ HANDSHAKE_LIMIT: Final = declare(
     Who has to act: The client.
     Client: Use the frame-max that the server proposes. Use a smaller token.
     Server: RabbitMQ 4.1 and later accept 8192 octets before connection.tune (initial_frame_max).
-    Not reported when: the version of the server does not have the limit, the frame is small enough, or the
-    close gives another reason.
+    Not reported when: this version of the server does not have the limit, the frame is small enough, or the
+    server sends a close with another reason.
     Threads: rabbitmq/rabbitmq-server#13753, amqp-node/amqplib#793
     """,
     Limit("octets-before-tune", 4096, "RabbitMQ before 4.1"),
     Limit(
-        "new-octets-before-tune", 8192, "RabbitMQ from 4.1 on, which also wants a frame-max of at least that"
+        "new-octets-before-tune",
+        8192,
+        ("the limit of RabbitMQ from 4.1 on, which also demands a frame-max of at least this value"),
     ),
     explains=(NO_OPENING,),
 )
@@ -56,14 +58,15 @@ REMOVED_FEATURE: Final = declare(
     ("0-9-1",),
     """A client uses a feature that this version of the broker no longer permits.
 
-    What it means: The broker closes the connection with 541 and names the feature. The feature global_qos is
-    basic.qos with the global flag. The feature transient_nonexcl_queues is a queue that is neither durable
-    nor exclusive.
-    Usual causes: An older client or configuration meets RabbitMQ 4.3 or later.
+    What it means: The broker closes the connection with reply-code 541, and the reply-text contains the name
+    of the feature. The feature global_qos is basic.qos with the global flag. The feature
+    transient_nonexcl_queues is a queue that is neither durable nor exclusive.
+    Usual causes: An older client, or a client with an older configuration, connects to RabbitMQ 4.3 or later.
     Who has to act: The client.
     Client: Declare such queues as durable or exclusive. Set the prefetch for each consumer, without the
     global flag.
-    Server: The configuration key deprecated_features.permit can permit some of these features for a while.
+    Server: In some versions, the configuration key deprecated_features.permit can still permit some of these
+    features.
     Not reported when: the queue is exclusive or durable, or basic.qos does not set the global flag.
     Threads: celery/kombu#2237, eosrio/hyperion-history-api#156, runtipi/runtipi#2592
     """,
@@ -79,7 +82,8 @@ THREADS_SHARE_CHANNEL: Final = declare(
     a shared socket, one frame begins inside another frame.
     Usual causes: Several publishing threads share a channel, or two threads or processes use one connection.
     Who has to act: The client.
-    Client: Give each thread its own channel, and let only one thread write to the socket.
+    Client: Give each thread its own channel, and use a lock so that two threads never write to the socket at
+    the same time.
     Server: The server needs no change.
     Not reported when: octets are missing, or the frames belong to several channels.
     Threads: CopernicaMarketingSoftware/AMQP-CPP#92, rabbitmq/rabbitmq-dotnet-client#681, celery/py-amqp#462

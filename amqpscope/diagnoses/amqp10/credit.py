@@ -22,7 +22,7 @@ __all__ = ["CREDIT_NONE", "CREDIT_STARVED", "WINDOW_CLOSED", "Window", "WindowBo
 _WAITING = Limit(
     "waiting-seconds",
     5,
-    "the sender says that messages wait: the receiver knows it, and still grants nothing",
+    "the receiver grants nothing although the sender reports that messages wait (available above 0)",
 )
 
 CREDIT_NONE: Final = declare(
@@ -36,14 +36,14 @@ CREDIT_NONE: Final = declare(
     the application never asks for messages. Or a broker withholds credit from a publisher because of an
     alarm.
     Who has to act: The receiver.
-    Client: As the receiver, grant credit after the attach, or let the library grant it (prefetch). As the
-    sender, check the broker for an alarm or a full queue.
-    Server: Write to the log, or state in a detach, why a publisher gets no credit.
-    Not reported when: the last flow of the sender says that no message is available, the link is being
-    detached, or the attach has a null terminus. The diagnosis is also not made if octets are missing.
+    Client: If the client is the receiver, grant credit after the attach, or configure the library to grant
+    credit (prefetch). If the client is the sender, check whether the broker has an alarm or a full queue.
+    Server: Write the reason why a publisher gets no credit to the log, or send the reason in a detach.
+    Not reported when: the last flow of the sender has available=0, the link is being detached, or the attach
+    has a null terminus. The diagnosis is also not made if the capture lacks octets.
     Threads: Azure/azure-sdk-for-java#11820, Azure/azure-sdk-for-java#31757, apache/activemq-artemis#4627
     """,
-    Limit("seconds", 10, "clients grant credit at once, or when they are first asked for a message"),
+    Limit("seconds", 10, "clients grant credit at once, or when the application first asks for a message"),
     _WAITING,
     explains=(MAY_END,),
 )
@@ -54,18 +54,22 @@ CREDIT_STARVED: Final = declare(
     """The credit of a link is used up, and the receiver grants no more.
 
     What it means: The sender has sent as many deliveries as the credit allowed, and waits.
-    Usual causes: The receiver grants credit once and never renews it, or counts credit in another way
-    than the sender. Or the receiver waits for deliveries to be settled, but neither peer settles them.
+    Usual causes: The receiver grants credit only once, or counts credit in another way than the sender. Or
+    the receiver waits for deliveries to be settled, but neither peer settles them.
     Who has to act: The receiver.
-    Client: As the receiver, renew the credit while messages are processed. If the library renews credit on
-    settlement, settle the received deliveries.
-    Server: As the receiver, check for a full queue, a memory alarm or a policy that slows publishers down.
-    Not reported when: the sender says that no message is available, or the receiver has drained the link. The
-    diagnosis is also not made if many deliveries of the link are unsettled, because this cause has its own
-    diagnosis.
+    Client: If the client is the receiver, renew the credit while messages are processed. If the library
+    renews credit on settlement, settle the received deliveries.
+    Server: If the server is the receiver, check for a full queue, a memory alarm or a policy that slows
+    publishers down.
+    Not reported when: the last flow of the sender has available=0, or the receiver has drained the link. If
+    many deliveries of the link are unsettled, another diagnosis (unsettled-pile) reports this cause.
     Threads: noodlefrenzy/node-amqp10#337, vcabbage/amqp#85
     """,
-    Limit("seconds", 10, "renewing credit takes one turn; a slow batch takes seconds"),
+    Limit(
+        "seconds",
+        10,
+        ("renewing credit takes one round trip, and processing a slow batch takes some seconds"),
+    ),
     _WAITING,
     explains=(MAY_END,),
 )
@@ -79,22 +83,22 @@ WINDOW_CLOSED: Final = declare(
     What it means: The window limits the transfers of all links of a session together. The window counts
     frames, not messages. While the window is 0, no link may send, whatever its credit is.
     Usual causes: A library opens the window only when deliveries are settled, forgets to send a flow, or
-    counts wrongly after many transfers.
+    counts transfers wrongly after many transfers.
     Who has to act: The receiver.
     Client: Send a flow with a new incoming-window whenever a part of the window is used up. Update the
     library.
-    Server: As the receiver of what clients publish, send a flow with a new incoming-window whenever a part of
-    the window is used up.
-    Not reported when: no link has credit or an unfinished delivery, all senders say that no message is
-    available, or missing octets may contain a flow.
+    Server: When clients publish messages, send a flow with a new incoming-window whenever a part of the
+    window is used up.
+    Not reported when: no link has credit or an unfinished delivery, all senders have sent available=0, or
+    missing octets may contain a flow.
     Threads: rabbitmq/rabbitmq-server#13574, noodlefrenzy/node-amqp10#337
     """,
     Limit("seconds", 10, "a window that is closed for less than a second is normal flow control"),
     Limit(
         "waiting-seconds",
         5,
-        "the sender says that messages wait, or has sent a part of a delivery: the receiver knows that more "
-        "will follow, and still grants nothing",
+        "the window stays closed although the sender reports that messages wait (available above 0) or has "
+        "sent only a part of a delivery",
     ),
     explains=(MAY_END,),
 )

@@ -23,15 +23,15 @@ LEGAL_REFUSED: Final = declare(
     ("1.0",),
     """A peer ends a link, session or connection because of frames that break no rule.
 
-    What it means: The error says that the frames cannot be decoded or are not allowed, but the specification
-    allows them. The peer is stricter than the specification, or misreads the frames.
+    What it means: According to the error, the frames cannot be decoded or are not allowed, but the
+    specification allows these frames. The peer is stricter than the specification, or misreads the frames.
     Usual causes: The peer treats optional fields as mandatory, for example the delivery-id of continuation
     transfers.
     Who has to act: The peer that refuses.
-    Client: Send the optional field until the other peer is mended.
-    Server: Accept what the specification allows.
-    Not reported when: there is a finding against the refused peer, even a possible one. The diagnosis is also
-    not made if the error comes from the application of the refusing peer.
+    Client: Send the optional field until the other peer is corrected.
+    Server: Accept all frames that the specification allows.
+    Not reported when: there is a finding against the refused peer, even a finding that is only possible. The
+    diagnosis is also not made if the error comes from the application of the refusing peer.
     Threads: rabbitmq/rabbitmq-amqp1.0-client#11, Azure/amqpnetlite#231, noodlefrenzy/node-amqp10#178
     """,
     explains=(ENDS,),
@@ -49,10 +49,11 @@ LINK_REFUSED: Final = declare(
     Who has to act: The peer that asks for the link.
     Client: Check the address and the permissions. Declare the queue first.
     Server: State in the error which address would be correct.
-    Not reported when: the link was attached for a longer time, or deliveries were sent on the link.
+    Not reported when: the link had been attached for longer than the limit before its end, or deliveries were
+    sent on the link.
     Threads: rabbitmq/rabbitmq-tutorials#793, vcabbage/amqp#158
     """,
-    Limit("within-seconds", 1, "a refusal follows the attach at once; later ends have other causes"),
+    Limit("within-seconds", 1, "a refusal follows the attach at once, and a later end has another cause"),
     explains=(REFUSES,),
 )
 
@@ -77,13 +78,13 @@ FILTER_IGNORED: Final = declare(
     ("1.0",),
     """A server does not apply a filter that the client asks for.
 
-    What it means: The attach of the server states which filters are in force. Messages that do not match the
-    missing filter arrive, too.
+    What it means: The attach of the server contains the filters that the server applies, and a requested
+    filter is not among them. Messages that do not match this filter also arrive.
     Usual causes: The server does not know this kind of filter, or supports it only for another kind of queue.
     Who has to act: The server. The client has to check the answer.
     Client: Compare the filter in the answering attach with the requested filter, and filter the received
     messages again.
-    Server: Support the filter, or refuse the link.
+    Server: Support the filter, or refuse links that ask for the filter.
     Not reported when: no filter was requested, the link is refused, or the answer gives the same filter
     another name.
     Threads: rabbitmq/rabbitmq-server#2592, apache/artemis#827

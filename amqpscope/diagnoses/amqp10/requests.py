@@ -21,23 +21,27 @@ UNANSWERED: Final = declare(
     ("1.0",),
     """A peer is alive, but does not answer a request.
 
-    What it means: A begin, attach, detach, end or close needs the same frame as its answer. A sender
-    answers a drain by using up all credit or by a flow. The answer to an echo is a flow. The host of the
-    peer has acknowledged the request, and the peer sends other frames.
-    Usual causes: A library, a broker or an application has no handler for the request. Examples are a
-    server without a handshaker, an application that forgets to close a link, and a library that does not
+    What it means: The answer to a begin, attach, detach, end or close is a frame of the same kind. A sender
+    answers a flow with drain=true by using up all credit or by a flow. The answer to a flow with echo=true is
+    a flow. The host of the peer has acknowledged the request, and the peer sends other frames.
+    Usual causes: A library, a broker or an application has no handler for the request. For example, a server
+    library sends no answers by itself, an application forgets to close a link, or a library does not
     implement drain.
     Who has to act: The peer that was asked.
     Client: Use a time-out for each request, and close the connection if no answer arrives. Answer the
     requests of the server.
     Server: Answer every attach, if necessary with an error.
-    Not reported when: the host of the peer has not acknowledged the request, the peer has ended the
-    session or connection itself, or has used up the credit that was to be drained.
+    Not reported when: the host of the peer has not acknowledged the request, the peer has ended the session
+    or connection itself, or the peer has used up the credit that had to be drained.
     Threads: Azure/amqpnetlite#488, Azure/go-amqp#255, rabbitmq/rabbitmq-server#2578,
     skupperproject/skupper-router#1682
     """,
-    Limit("seconds", 5, "brokers create queues in up to 2 s, and answer everything else at once"),
-    Limit("close-seconds", 3, "a close needs no work"),
+    Limit(
+        "seconds",
+        5,
+        ("a broker may need up to 2 s to create a queue, and answers all other requests at once"),
+    ),
+    Limit("close-seconds", 3, "a peer needs no work to answer a close"),
     explains=(MAY_END,),
 )
 

@@ -25,16 +25,16 @@ __all__ = ["RESUME_DOUBLED", "ResumeWatch", "doubled"]
 RESUME_DOUBLED: Final = declare(
     "resume-doubled",
     ("1.0",),
-    """After a reconnect, a client sends deliveries again as new ones, although the other peer has accepted
-    them.
+    """After a reconnect, a client sends deliveries again as new deliveries, although the other peer has
+    already accepted these deliveries.
 
-    What it means: The attach of the other peer lists the delivery-tags as accepted. Without resume, the
-    receiver gets these messages twice.
+    What it means: The unsettled map in the other peer's attach contains the delivery-tags with the outcome
+    accepted. The client sends the messages without resume=true, so the receiver gets these messages twice.
     Usual causes: A library sends all unsettled deliveries again without reading the unsettled map.
     Who has to act: The sender.
-    Client: Resume or forget the deliveries that the other peer lists. Let the receiver recognize repeated
-    message-ids.
-    Server: Recognize repeated messages where possible.
+    Client: Compare the unsettled map of the other peer's attach with the client's own unsettled deliveries.
+    Resume or forget the deliveries that are in the map.
+    Server: If possible, recognize repeated messages by their message-ids.
     Not reported when: the deliveries are resumed or have other message-ids, or the link is not durable.
     Threads: minghuaw/fe2o3-amqp#396, Azure/azure-amqp#230
     """,

@@ -30,11 +30,12 @@ TOKEN_REFUSED: Final = declare(
 
     What it means: The answer to put-token has a status other than 2xx. The server will refuse links to the
     audience of the token.
-    Usual causes: The key is wrong, the token is for another audience, or a clock is wrong.
+    Usual causes: The key of the client is wrong, the token is for another audience, or the clock of a host is
+    wrong.
     Who has to act: The client.
     Client: Check the key, the audience and the clock.
     Server: The server needs no change.
-    Not reported when: the answer was not captured, or belongs to another operation.
+    Not reported when: the answer was not captured, or the answer belongs to another operation.
     Threads: Azure/azure-sdk-for-python#23487
     """,
 )
@@ -44,7 +45,8 @@ TOKEN_EXPIRED: Final = declare(
     ("1.0",),
     """A client did not renew a security token, and the server ended a link after the token had expired.
 
-    What it means: The server checks the token of a link not only at the attach, but until the detach.
+    What it means: The server checks the token not only when a link is attached, but as long as the link is
+    attached.
     Usual causes: The application or the library does not send put-token again before the token expires.
     Who has to act: The client.
     Client: Renew each token well before it expires.
@@ -52,7 +54,7 @@ TOKEN_EXPIRED: Final = declare(
     Not reported when: the token was renewed, or the server ended no link because of the token.
     Threads: Azure/azure-sdk-for-python#23487, Azure/azure-service-bus-dotnet#265
     """,
-    Limit("clock-seconds", 5, "the clocks of the capture and of the server may differ"),
+    Limit("clock-seconds", 5, "the clock of the capturing host and the clock of the server may differ"),
     explains=(ENDS,),
 )
 
@@ -65,11 +67,12 @@ TOKEN_UNANSWERED: Final = declare(
     Usual causes: The node $cbs hangs, or cannot reach the service that checks the token.
     Who has to act: The server.
     Client: Use a time-out for put-token, and open a new connection.
-    Server: Answer with a status, if necessary with 500.
-    Not reported when: the link for the answers has no credit, because the client then has to grant credit.
+    Server: Answer put-token with a status, if necessary with status 500.
+    Not reported when: the link for the answers has no credit, because in this case the client has to act
+    (grant credit).
     Threads: Azure/azure-service-bus-java#401, Azure/azure-sdk-for-java#12044
     """,
-    Limit("seconds", 10, "checking a token may take a request to another service"),
+    Limit("seconds", 10, "to check a token, the server may need an answer of another service"),
     explains=(MAY_END,),
 )
 
@@ -79,10 +82,10 @@ MANAGEMENT_FAILED: Final = declare(
     """A server answers a management request with an error.
 
     What it means: The status of the answer is 400 or more.
-    Usual causes: A queue exists with other arguments (409), does not exist (404), or the user lacks a
-    permission (403).
+    Usual causes: The queue already exists with other arguments (409), the queue does not exist (404), or the
+    user lacks a permission (403).
     Who has to act: The client. If the status is 5xx, the server has to act.
-    Client: Change the request.
+    Client: Correct the request according to the status: the arguments, the name of the queue, or the user.
     Server: Read the log of the server.
     Not reported when: a look-up (GET) finds nothing.
     Threads: Azure/azure-sdk-for-java#25121, Azure/azure-sdk-for-go#17382

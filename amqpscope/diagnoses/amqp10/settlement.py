@@ -21,20 +21,22 @@ __all__ = [
 CREDIT_ON_RECEIPT: Final = declare(
     "credit-on-receipt",
     ("1.0",),
-    """A receiver renews its credit when it receives messages, not when it settles them.
+    """A receiver renews its credit when messages arrive, and not when the receiver settles the messages.
 
     What it means: The credit does not limit how many deliveries are being processed, so many more deliveries
-    are unsettled.
-    Usual causes: The credit window of some libraries (rhea, AMQP.Net Lite, Artemis) counts received messages.
+    are unsettled than the credit suggests.
+    Usual causes: Some libraries (rhea, AMQP.Net Lite, Artemis) renew credit for each received message.
     Who has to act: The receiver.
     Client: Grant credit by hand when a delivery is settled, or limit the work in another way.
-    Server: A broker that receives has to limit what it stores for other receivers.
-    Not reported when: the sender settles its deliveries itself, the receiver raises the credit on purpose, or
-    the deliveries are part of transactions.
+    Server: If the broker is the receiver, limit the number of messages that the broker stores for other
+    receivers.
+    Not reported when: the sender settles its deliveries without an outcome of the receiver (for example by
+    sending them settled), the receiver raises the credit on purpose, or the deliveries are part of
+    transactions.
     Threads: Azure/amqpnetlite#270, apache/activemq-artemis#2272, apache/activemq-artemis#3130
     """,
-    Limit("times", 3, "twice the credit is the usual overlap of renewing and settling"),
-    Limit("deliveries", 50, "fewer unsettled deliveries hurt nobody"),
+    Limit("times", 3, "when renewing and settling overlap, up to twice the credit is usual"),
+    Limit("deliveries", 50, "a smaller number of unsettled deliveries does no harm"),
 )
 
 UNSETTLED_PILE: Final = declare(
@@ -42,21 +44,21 @@ UNSETTLED_PILE: Final = declare(
     ("1.0",),
     """Many deliveries of a link are never settled.
 
-    What it means: The receiver states no outcome for the deliveries. Or the receiver has stated outcomes
-    in rcv-settle-mode second, where the sender has to settle first, and the sender does not settle. The
-    sender has to keep these deliveries and cannot reuse their delivery-tags.
-    Usual causes: Automatic accepting is switched off, and the application does not accept. Or a settle mode
-    is misunderstood.
-    Who has to act: The receiver. If the receiver has stated the outcomes, the sender has to act.
-    Client: Accept, release or reject each message, or let the library accept automatically.
-    Server: Settle the deliveries for which the other peer has stated an outcome.
-    Not reported when: only one delivery is slow, the deliveries are part of a transaction, or octets are
-    missing.
+    What it means: The receiver sends no outcome for the deliveries. Or the receiver has sent outcomes with
+    rcv-settle-mode second, and the sender does not settle the deliveries (in this mode the sender has to
+    settle first). The sender has to keep these deliveries and cannot reuse their delivery-tags.
+    Usual causes: The library does not accept messages automatically, and the application does not accept
+    them. Or a peer does not follow the agreed settle mode.
+    Who has to act: The receiver. If the receiver has sent the outcomes, the sender has to act.
+    Client: Accept, release or reject each message, or configure the library to accept messages automatically.
+    Server: Settle the deliveries for which the other peer has sent an outcome.
+    Not reported when: only one delivery is slow, the deliveries are part of a transaction, or the capture
+    lacks octets.
     Threads: noodlefrenzy/node-amqp10#316, rabbitmq/rabbitmq-server#6236, Azure/go-amqp#33
     """,
-    Limit("seconds", 20, "an application may work on a batch for that long"),
-    Limit("settle-seconds", 10, "a sender has nothing to work on before it settles"),
-    Limit("deliveries", 10, "fewer may be what the application works on"),
+    Limit("seconds", 20, "an application may need this time to process a batch"),
+    Limit("settle-seconds", 10, "a sender needs no time for processing before it settles"),
+    Limit("deliveries", 10, "the application may be processing a smaller number of deliveries"),
     explains=(MAY_END,),
 )
 
@@ -69,14 +71,15 @@ SETTLEMENT_SLOW: Final = declare(
     Usual causes: Processing is slow, a disk or a replica of a broker is slow, or outcomes are sent in large
     batches.
     Who has to act: The receiver.
-    Client: Find out what the application does before it accepts. Use less credit, or more workers.
+    Client: Find out what the application does before the application accepts a message. Grant less credit, or
+    use more workers.
     Server: Check the disk and the replication of the queue.
-    Not reported when: the sender settles its deliveries itself, or fewer deliveries than the limit were
-    settled.
+    Not reported when: the sender settles its deliveries without an outcome of the receiver (for example by
+    sending them settled), or fewer deliveries than the limit were settled.
     Threads: Azure/azure-service-bus-dotnet#378
     """,
-    Limit("seconds", 5, "the median: a single slow delivery is none of this"),
-    Limit("deliveries", 5, "fewer say nothing about a median"),
+    Limit("seconds", 5, "the limit is for the median, so a single slow delivery is not reported"),
+    Limit("deliveries", 5, "a median of fewer deliveries is not meaningful"),
 )
 
 MISCOUNTED: Final = declare(
@@ -85,10 +88,10 @@ MISCOUNTED: Final = declare(
     """A peer counts the transfers of large messages as messages.
 
     What it means: The delivery-count of the peer rises by one for each transfer. The credit runs out too
-    early or is too large, and the two peers never agree again.
+    early or is too large, and the delivery-counts of the two peers never agree again.
     Usual causes: A library counts frames instead of messages. The fault appears only with messages of several
     transfers.
-    Who has to act: The peer that states the delivery-count.
+    Who has to act: The peer that sends the wrong delivery-count.
     Client: Update the library, or raise max-frame-size so that each message fits into one transfer.
     Server: Update the library, or raise max-frame-size so that each message fits into one transfer.
     Not reported when: the link was drained, a delivery was aborted, or each message has one transfer.
