@@ -161,6 +161,7 @@ class LiveWatch:
         self._gather(batch)
         if self._watches is not None:
             batch.diagnosed += self._watches.finish()
+        self.source.report_rest()
         batch.events = self.source.take_events()
         return batch
 

@@ -128,6 +128,9 @@ class LiveSource(ABC):
         events, self._events = self._events, []
         return events
 
+    def report_rest(self) -> None:  # noqa: B027  most sources hold nothing back
+        """Nothing more comes: make events of what was held back, to be taken by `take_events`."""
+
     def take_remarks(self) -> list[tuple[int, str]]:
         """What is to be said of packets since the last call: the number of each, and the remark."""
         return []

@@ -46,8 +46,19 @@ _CONNECT_FIRST: Final = 3.0
 _DRAIN: Final = 1.0
 """Seconds at the end in which peers get what was read for them."""
 
-_REPORTED: Final = 1.0
-"""Seconds in which the same failure of the target is reported once."""
+_REPORTED: Final = 10.0
+"""Seconds in which the same failure is reported once; then only how many more times there were."""
+
+_FAILURES: Final = 32
+"""Different failures that are counted apart. Their texts come from few causes."""
+
+
+class _Failure:
+    """A failure that was reported. reported: when, count: how often it came again since."""
+
+    def __init__(self, reported: float) -> None:
+        self.reported = reported
+        self.count = 0
 
 
 class ProxySource(LiveSource, Exchange):
@@ -89,9 +100,7 @@ class ProxySource(LiveSource, Exchange):
         self._relays: dict[Relay, None] = {}
         self._openings: set[asyncio.Task[None]] = set()
         self._connecting = 0  # clients without a relay so far
-        self._failure = ""  # of the target, as it was reported
-        self._failed = 0.0
-        self._failures = 0  # that were not reported since
+        self._failures: dict[str, _Failure] = {}  # by what failed
         self.loop = asyncio.SelectorEventLoop(WatchfulSelector(self._was_blind))
         self.loop.set_exception_handler(self._failed_within)
         self.loop.add_reader(self._wake_reader, self._woken)
@@ -322,22 +331,45 @@ class ProxySource(LiveSource, Exchange):
                     await encryption.shake_hands(end.raw)
             except (OSError, TimeoutError) as error:
                 who = show_address(*self._target) if side == SERVER else relay.name
-                self._fail(f"TLS with {who} failed: {_reason(error)}")
+                reason = _reason(error)
+                # Every client has a port of its own, so that of clients only the reason is the same.
+                common = "" if side == SERVER else f"TLS with clients failed: {reason}"
+                self._fail(f"TLS with {who} failed: {reason}", common)
                 relay.fail(side)
                 return False
             end.encrypt(encryption)
         return True
 
-    def _fail(self, text: str) -> None:
-        """Report a failure. A client may try again very often: the same failure is reported once a second."""
+    def _fail(self, text: str, common: str = "") -> None:
+        """Report a failure. A client may try again very often, and there may be many clients.
+
+        common: what all failures of this kind have in common, without the one client; "" if that is the text.
+        The first one is reported in full, and then how many more there were, after a while and at the end.
+        """
+        common = common or text
         now = time.monotonic()
-        if text == self._failure and now - self._failed < _REPORTED:
-            self._failures += 1
+        known = self._failures.get(common)
+        if known is None:
+            self._report_failures()
+            if len(self._failures) >= _FAILURES:
+                self._failures.clear()
+            self._failures[common] = _Failure(now)
+            self.report(text)
             return
-        if self._failures:
-            self.report(f"{self._failure} ({self._failures} more times)")
-        self._failure, self._failed, self._failures = text, now, 0
-        self.report(text)
+        known.count += 1
+        if now - known.reported >= _REPORTED:
+            self._report_failures(common)
+
+    def report_rest(self) -> None:
+        self._report_failures()
+
+    def _report_failures(self, only: str = "") -> None:
+        """Report how often something has failed again. only: this failure; else all of them."""
+        for text, failure in self._failures.items():
+            if failure.count and only in ("", text):
+                times = "once more" if failure.count == 1 else f"{failure.count} more times"
+                self.report(f"{text} ({times})")
+                failure.count, failure.reported = 0, time.monotonic()
 
     # The loop.
 

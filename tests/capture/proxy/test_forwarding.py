@@ -232,12 +232,25 @@ def test_more_clients_than_allowed_are_refused() -> None:
 
 
 def test_a_failure_that_repeats_is_reported_with_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("amqpscope.capture.proxy.source.time.monotonic", lambda: now)
     proxied = Proxied()
     try:
-        for text in ("down", "down", "down", "up"):
-            proxied.source._fail(text)
-        assert proxied.source.take_events() == ["down", "down (2 more times)", "up"]
+        source = proxied.source
+        for text in ("down", "down", "down", "up", "down", "up"):
+            source._fail(text)
+        assert source.take_events() == ["down", "down (2 more times)", "up"]
+        now = 111.0
+        source._fail("down")
+        assert source.take_events() == ["down (2 more times)"]
+        source.report_rest()
+        source.report_rest()
+        assert source.take_events() == ["up (once more)"]
+        for number in range(100):
+            source._fail(f"cause {number}")
+        assert len(source._failures) <= 32
     finally:
+        monkeypatch.undo()
         proxied.close()
 
 

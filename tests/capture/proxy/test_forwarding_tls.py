@@ -140,6 +140,19 @@ def test_a_client_that_speaks_no_tls() -> None:
         assert proxied.streams.ended == ["RST", ""]
 
 
+def test_many_clients_that_fail_alike_are_counted() -> None:
+    with Proxied(listen_tls=server_context(credentials(), None)) as proxied:
+        clients = [proxied.client, *(proxied.connect() for _ in range(7))]
+        for client in clients:
+            client.give(b"AMQP\0\1\0\0")
+        proxied.until(lambda: all(client.ended for client in clients) and bool(proxied.events))
+        proxied.source.report_rest()
+        proxied.until(lambda: len(proxied.events) == 2)
+        assert proxied.events[0].startswith("TLS with 127.0.0.1:")
+        assert proxied.events[0].endswith(" failed: wrong version number")
+        assert proxied.events[1] == "TLS with clients failed: wrong version number (7 more times)"
+
+
 def test_a_client_that_begins_tls_is_one_connection() -> None:
     """It is being opened and has a relay, but counts once."""
     proxied = Proxied(listen_tls=server_context(credentials(), None), connections=2)
