@@ -54,20 +54,29 @@ def _cancel_spark() -> None:
 
 
 def interruptible(
-    command: Callable[..., int], cancel: Callable[[], None] = _cancel_spark
+    command: Callable[..., int],
+    cancel: Callable[[], None] = _cancel_spark,
+    ask: Callable[[], None] | None = None,
 ) -> Callable[..., int]:
     """`command`, but so that Ctrl-C or SIGTERM ends it cleanly while it waits.
 
     cancel: ends what the command waits for. It is called again and again, since the command may only begin.
+    ask: asks the command to end by itself. It is called at the first signal; `cancel` then at the second.
     """
 
     @functools.wraps(command)
     def wait(**given: Any) -> int:
         work = _Work(functools.partial(command, **given))
-        with _ending_interrupts() as asked:
+        with _ending_interrupts(1 if ask is None else 2) as asked:
             work.start()
             try:
-                work.over.wait()
+                try:
+                    work.over.wait()
+                except KeyboardInterrupt:
+                    if ask is None:
+                        raise
+                    ask()
+                    work.over.wait()
             except KeyboardInterrupt:
                 for _ in range(int(_PATIENCE / _AGAIN)):
                     cancel()
@@ -75,7 +84,8 @@ def interruptible(
                         break
                 work.error = None  # it holds what the command has opened
                 if work.status is None:
-                    say(f"{'ended by a signal' if asked else 'interrupted'}; nothing was changed")
+                    what = "nothing was changed" if ask is None else "the last batch was not added"
+                    say(f"{'ended by a signal' if asked else 'interrupted'}; {what}")
                     if asked:
                         return Status.TERMINATED
                     raise
@@ -88,13 +98,16 @@ def interruptible(
 
 
 @contextlib.contextmanager
-def _ending_interrupts() -> Iterator[list[int]]:
-    """Meanwhile signals that ask to end are taken as Ctrl-C is; gives a list that has those that came."""
+def _ending_interrupts(most: int) -> Iterator[list[int]]:
+    """Meanwhile signals that ask to end are taken as Ctrl-C is; gives a list that has those that came.
+
+    most: signals after which the clean-up goes on, whatever comes then.
+    """
     came: list[int] = []
 
     def interrupt(number: int, frame: object) -> None:
         came.append(number)
-        if len(came) == 1:  # the clean-up goes on, whatever comes then
+        if len(came) <= most:
             raise KeyboardInterrupt
 
     before = {}

@@ -26,11 +26,22 @@ from amqpscope.cli.judging import (
 from amqpscope.cli.lake import FINE_OR_FAILURE, SQL_EPILOG, sql, summary, tables
 from amqpscope.cli.lake_care import HISTORY_EPILOG, VACUUM_EPILOG, compact, history, vacuum
 from amqpscope.cli.lake_report import REPORT_EPILOG, report
+from amqpscope.cli.lake_watch import WATCH_EPILOG, left_out, watch
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import say
-from amqpscope.cli.spark_options import HOW_PANEL, Verbose, need_spark, spark_session
+from amqpscope.cli.spark_options import (
+    HOW_PANEL,
+    Configuration,
+    Master,
+    SetBy,
+    Verbose,
+    WantedTables,
+    WithJson,
+    chosen_tables,
+    need_spark,
+    spark_session,
+)
 from amqpscope.cli.status import Status, worst
-from amqpscope.errors import FilterError
 from amqpscope.model.note import INTERNAL
 from amqpscope.policy.config_finding import ConfigFinding
 from amqpscope.policy.policy import Policy, Rulings
@@ -100,27 +111,6 @@ class ShuffleChoice(enum.StrEnum):
     payload = "payload"
 
 
-Master = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        show_default=False,
-        rich_help_panel=HOW_PANEL,
-        help="Use this Spark master, for example spark://HOST:PORT or yarn. Default: "
-        "local[*], all cores of this machine.",
-    ),
-]
-Configuration = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--conf",
-        metavar="NAME=VALUE",
-        rich_help_panel=HOW_PANEL,
-        help="Set this Spark property. The option may be repeated.",
-    ),
-]
-
-
 @app.command(cls=HelpfulCommand, epilog=_RUN_EPILOG, short_help="Analyze captures and write tables (a lake).")
 @interruptible
 @with_options
@@ -152,40 +142,9 @@ def run(
         ),
     ] = False,
     master: Master = None,
-    set_by: Annotated[
-        str,
-        typer.Option(
-            "--set-by",
-            metavar="directory|file|REGEX",
-            rich_help_panel=HOW_PANEL,
-            help="Decide which files form one capture set. directory: all files of a "
-            "directory; file: each file alone; REGEX: all files whose paths have the"
-            " same text in the first group of REGEX.",
-        ),
-    ] = "directory",
-    wanted: Annotated[
-        str,
-        typer.Option(
-            "--tables",
-            metavar="NAME,...",
-            show_default=False,
-            help=(
-                "Write only these tables. The table `files` is always written. The tables `frames` and "
-                "`deliveries` take most of the run time."
-            ),
-        ),
-    ] = "",
-    with_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help=(
-                "Also write the fields of all frames and all messages, without message bodies, as JSON. "
-                "Without this option, the run is faster, and the fields of frequent frames are written "
-                "only to separate columns."
-            ),
-        ),
-    ] = False,
+    set_by: SetBy = "directory",
+    wanted: WantedTables = "",
+    with_json: WithJson = False,
     plan: Annotated[
         PlanChoice,
         typer.Option(
@@ -250,21 +209,16 @@ def run(
     need_spark()
     from amqpscope.cli.spark_progress import progress
     from amqpscope.pipeline import session
-    from amqpscope.pipeline.appending import addition_to
+    from amqpscope.pipeline.appending import addition_to, shaping_options, tables_to_add
     from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace
     from amqpscope.pipeline.inputs import escaped
     from amqpscope.pipeline.lake import Lake
     from amqpscope.pipeline.planner import make_plan
-    from amqpscope.pipeline.schemas import TABLES
 
     settings = rules.configuration()
     policy = Policy(settings, given_of(findings, rules, status, diagnoses), today())
     octets = split * 1024 * 1024
-    usual = [name for name in TABLES if name != "diagnoses" or policy.diagnosing(True)]
-    chosen = tuple(name.strip() for name in wanted.split(",") if name.strip()) or tuple(usual)
-    unknown = sorted(set(chosen) - set(TABLES))
-    if unknown:
-        raise FilterError(f"--tables {unknown[0]}: must be of {', '.join(TABLES)}")
+    chosen = chosen_tables(wanted, policy)
     if not explain:
         Lake(out).refuse()
     analysis = None
@@ -277,10 +231,9 @@ def run(
             if not explain:
                 fit_to_replace(sets, allow_missing)
             if append:
-                shaping = {"set-by": set_by, "json": with_json, "dialect": decoding.dialect or None}
-                shaping |= {"spec": policy.spec, "profile": policy.profile}
+                shaping = shaping_options(set_by, with_json, decoding.dialect or "", policy)
                 added = addition_to(Lake(out), sets, shaping)
-                chosen = _tables_to_add(added, chosen, wanted)
+                chosen = tables_to_add(added, chosen, bool(wanted))
                 unreadable = _report_addition(added)
                 sets = added.sets
                 if not sets:
@@ -333,23 +286,12 @@ def run(
     return worst([*statuses, Status.FINDINGS] if any(remark.counts for remark in remarks) else statuses)
 
 
-def _tables_to_add(added: "Addition", chosen: tuple[str, ...], wanted: str) -> tuple[str, ...]:
-    """The tables that a run writes which adds to a lake: those of the lake. wanted: of the command line."""
-    if not added.base or (wanted and {"files", *chosen} == set(added.tables)):
-        return chosen
-    if wanted:
-        raise FilterError(f"--tables: --append writes the tables of the lake: {','.join(added.tables)}")
-    return added.tables
-
-
 def _report_addition(added: "Addition") -> bool:
     """Say what is not read, and why. Gives whether an input cannot be read and has no row in the tables."""
     if added.known:
         say(f"{count(len(added.known), 'file')} in the lake already")
-    for file in added.grown:
-        say(f"{file.capture}: may be longer now, but others of its set are gone: the rest is not added")
-    for name in added.apart:
-        say(f"{name}: earlier files of this set are gone: connections that continue are joined in the middle")
+    for line in left_out(added):
+        say(line)
     skipped = sum(file.skipped for file in added.unreadable)
     if skipped:
         say(f"{count(skipped, 'file')} in directories {'is' if skipped == 1 else 'are'} no capture")
@@ -367,6 +309,7 @@ def _print_plan(plan: "Plan") -> None:
         print(printable(line))
 
 
+app.command(cls=HelpfulCommand, epilog=WATCH_EPILOG, short_help="Add captures while they are written.")(watch)
 app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Summarize the tables that `run` wrote.")(
     summary
 )

@@ -12,13 +12,93 @@ from amqpscope.errors import FilterError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["HOW_PANEL", "Verbose", "need_extra", "need_spark", "spark_session"]
+    from amqpscope.policy.policy import Policy
+
+__all__ = [
+    "HOW_PANEL",
+    "Configuration",
+    "Master",
+    "SetBy",
+    "Verbose",
+    "WantedTables",
+    "WithJson",
+    "chosen_tables",
+    "need_extra",
+    "need_spark",
+    "spark_session",
+]
 
 HOW_PANEL = "How the pipeline runs"
 
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", rich_help_panel=HOW_PANEL, help="Show Spark's log messages.")
 ]
+
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        show_default=False,
+        rich_help_panel=HOW_PANEL,
+        help="Use this Spark master, for example spark://HOST:PORT or yarn. Default: "
+        "local[*], all cores of this machine.",
+    ),
+]
+Configuration = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf",
+        metavar="NAME=VALUE",
+        rich_help_panel=HOW_PANEL,
+        help="Set this Spark property. The option may be repeated.",
+    ),
+]
+SetBy = Annotated[
+    str,
+    typer.Option(
+        "--set-by",
+        metavar="directory|file|REGEX",
+        rich_help_panel=HOW_PANEL,
+        help="Decide which files form one capture set. directory: all files of a "
+        "directory; file: each file alone; REGEX: all files whose paths have the"
+        " same text in the first group of REGEX.",
+    ),
+]
+WantedTables = Annotated[
+    str,
+    typer.Option(
+        "--tables",
+        metavar="NAME,...",
+        show_default=False,
+        help=(
+            "Write only these tables. The table `files` is always written. The tables `frames` and "
+            "`deliveries` take most of the run time."
+        ),
+    ),
+]
+WithJson = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help=(
+            "Also write the fields of all frames and all messages, without message bodies, as JSON. "
+            "Without this option, the run is faster, and the fields of frequent frames are written "
+            "only to separate columns."
+        ),
+    ),
+]
+
+
+def chosen_tables(wanted: str, policy: "Policy") -> tuple[str, ...]:
+    """The tables that are written: those named on the command line, or the usual ones."""
+    from amqpscope.pipeline.schemas import TABLES
+
+    usual = [name for name in TABLES if name != "diagnoses" or policy.diagnosing(True)]
+    chosen = tuple(name.strip() for name in wanted.split(",") if name.strip()) or tuple(usual)
+    unknown = sorted(set(chosen) - set(TABLES))
+    if unknown:
+        raise FilterError(f"--tables {unknown[0]}: must be of {', '.join(TABLES)}")
+    return chosen
 
 
 def need_spark() -> None:

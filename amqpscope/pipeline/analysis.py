@@ -12,9 +12,9 @@ import pyarrow as pa
 from amqpscope.input.key_log import tls_secrets
 from amqpscope.layers.secrets import Secrets
 from amqpscope.layers.tls.session import has_cryptography
-from amqpscope.pipeline.appending import Addition, kept_files
+from amqpscope.pipeline.appending import Addition, kept_files, unchanged
 from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace, not_there
-from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.failure import FilesChanged, PipelineError
 from amqpscope.pipeline.files import whole
 from amqpscope.pipeline.flow import BLOCKS, FilePiece
 from amqpscope.pipeline.inputs import escaped, shown
@@ -116,7 +116,7 @@ class Analysis:
 
     def write(
         self,
-        path: str,
+        path: str | Lake,
         tables: Iterable[str] = tuple(TABLES),
         tally: Any = None,
         policy: Policy | None = None,
@@ -126,6 +126,8 @@ class Analysis:
         added: Addition | None = None,
     ) -> AnalysisResult:
         """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
+
+        path: of the lake, or the lake itself, whose lease may be held (`Lake.hold`).
 
         added: the rows are added to those of the lake, but for those of `added.replaced`, which go. The plan
         has to be for `added.sets`.
@@ -142,10 +144,12 @@ class Analysis:
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
             raise PipelineError(f"{unknown[0]}: there is no such table; the tables are {', '.join(TABLES)}")
-        fit_to_replace(list(self.plan.sets), allow_missing)
+        every = added is not None and added.every
+        if not every:
+            fit_to_replace(list(self.plan.sets), allow_missing)
         wanted = tuple(name for name in TABLES if name in {"files", *tables})
         terms = RowTerms(policy or Policy(), known_dialect(dialect), with_json=with_json)
-        lake = Lake(path)
+        lake = path if isinstance(path, Lake) else Lake(path)
         self._lake = lake
         run, staging = lake.begin()
         try:
@@ -164,13 +168,13 @@ class Analysis:
             else:
                 parts.append(LakeFile(row.kind, row.name, row.rows, row.octets, row.first_set, row.last_set))
         gone = counts["missing",] - sum(not_there(file) for one in self.plan.sets for file in one.files)
-        if not counts["file", "ok"] + counts["file", "partial"]:
+        if not every and not counts["file", "ok"] + counts["file", "partial"]:
             lake.abandon()
-            raise PipelineError(f"{shown(path)}: nothing is replaced: none of the files could be read")
+            raise PipelineError(f"{lake.name}: nothing is replaced: none of the files could be read")
         if gone > 0 and not allow_missing:
             lake.abandon()
-            raise PipelineError(
-                f"{shown(path)}: nothing is replaced: {gone} of the files were not where the workers look; "
+            raise FilesChanged(
+                f"{lake.name}: nothing is replaced: {gone} of the files were not where the workers look; "
                 "--allow-missing continues without these files"
             )
         shaping = {
@@ -185,9 +189,11 @@ class Analysis:
         if added is not None:
             try:
                 if lake.base() != added.base:
-                    raise PipelineError(f"{shown(path)}: another run has written to this lake")
+                    raise PipelineError(f"{lake.name}: another run has written to this lake")
                 if added.base:
                     kept, rewritten = kept_files(lake, added.replaced, staging, f"{run}-kept")
+                if not unchanged(self.plan.sets):
+                    raise FilesChanged(f"{lake.name}: nothing is added: files were overwritten meanwhile")
             except BaseException:
                 lake.abandon()
                 raise

@@ -32,11 +32,22 @@ from amqpscope.pipeline.inputs import (
     first_octets,
     is_remote,
     open_file,
+    size_now,
 )
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.parts import LakeFile, PartWriter
+from amqpscope.policy.policy import Policy
 
-__all__ = ["Addition", "RecordedFile", "addition", "addition_to", "kept_files"]
+__all__ = [
+    "Addition",
+    "RecordedFile",
+    "addition",
+    "addition_to",
+    "kept_files",
+    "shaping_options",
+    "tables_to_add",
+    "unchanged",
+]
 
 
 class RecordedFile(NamedTuple):
@@ -74,6 +85,7 @@ class Addition(NamedTuple):
     be read again, since others of their set are gone. apart: names of sets whose earlier files are gone.
     unreadable: files that are new, and are all that is new of their sets, but cannot be read.
     base: the run that all this is about; "" if there is no lake yet. tables: those that the lake has.
+    every: also sets of which nothing can be read are added, as rows of `files`.
     """
 
     sets: list[CaptureSet]
@@ -84,15 +96,19 @@ class Addition(NamedTuple):
     unreadable: list[CaptureFile]
     base: str = ""
     tables: tuple[str, ...] = ()
+    every: bool = False
 
 
-def addition_to(lake: Lake, sets: Iterable[CaptureSet], options: dict[str, Any]) -> Addition:
+def addition_to(
+    lake: Lake, sets: Iterable[CaptureSet], options: dict[str, Any], every: bool = False
+) -> Addition:
     """What these inputs add to a lake.
 
     options: of the run, by their names on the command line, that are to be as they were: else PipelineError.
+    every: see `Addition`.
     """
     if lake.empty():
-        return Addition(list(sets), frozenset(), [], [], [], [])
+        return Addition(list(sets), frozenset(), [], [], [], [], every=every)
     base = lake.written()
     for name, value in options.items():
         was = base.options.get(name, value)
@@ -103,17 +119,46 @@ def addition_to(lake: Lake, sets: Iterable[CaptureSet], options: dict[str, Any])
             )
     rows = lake.rows("files", lake.parts("files"))
     set_by = options.get("set-by", "directory")
-    found = addition(sets, (RecordedFile.load(row) for row in rows), set_by)
+    found = addition(sets, (RecordedFile.load(row) for row in rows), set_by, every)
     return found._replace(base=base.name, tables=tuple(base.versions))
 
 
+def shaping_options(set_by: str, with_json: bool, dialect: str, policy: Policy) -> dict[str, Any]:
+    """The options that runs which add to a lake have in common, by their names on the command line."""
+    return {
+        "set-by": set_by,
+        "json": with_json,
+        "dialect": dialect or None,
+        "spec": policy.spec,
+        "profile": policy.profile,
+    }
+
+
+def tables_to_add(added: Addition, chosen: tuple[str, ...], only: bool) -> tuple[str, ...]:
+    """The tables that a run writes which adds to a lake: those of the lake. chosen: for a new lake. only: the
+    user has asked for these.
+    """
+    if not added.base or (only and {"files", *chosen} == set(added.tables)):
+        return chosen
+    if only:
+        raise PipelineError(
+            f"--tables: what adds to a lake writes the tables of the lake: {','.join(added.tables)}"
+        )
+    return added.tables
+
+
 def addition(
-    sets: Iterable[CaptureSet], recorded: Iterable[RecordedFile], set_by: str = "directory"
+    sets: Iterable[CaptureSet],
+    recorded: Iterable[RecordedFile],
+    set_by: str = "directory",
+    every: bool = False,
 ) -> Addition:
-    """What these inputs add to a lake that has these files. set_by: see `capture_sets`."""
+    """What these inputs add to a lake that has these files. set_by: see `capture_sets`. every: see
+    `Addition`.
+    """
     sets = list(sets)
     known_files = _KnownFiles(recorded, sets, naming(set_by))
-    done = Addition([], frozenset(), [], [], [], [])
+    done = Addition([], frozenset(), [], [], [], [], every=every)
     for one in sets:
         done = _with_set(done, one, known_files)
     return done
@@ -156,7 +201,7 @@ def _with_set(done: Addition, one: CaptureSet, known_files: "_KnownFiles") -> Ad
         else:
             (grown if changed else known).append(file)
     done = done._replace(known=done.known + known, grown=done.grown + grown)
-    if not news or not any(file.trouble is None for file in fresh):  # nothing that could be analysed
+    if not news or not (done.every or any(file.trouble is None for file in fresh)):
         new = [file for file in fresh if found[file] is None]
         old = [file for file in fresh if found[file] is not None]
         return done._replace(known=done.known + old, unreadable=done.unreadable + new)
@@ -294,15 +339,39 @@ class _KnownFiles:
 
 def _begins_as(file: CaptureFile, identity: str) -> bool:
     """Whether a file begins with the octets that an identity is of, and has more."""
-    time, octets, digest = identity.split("-")
+    time, octets, _ = identity.split("-")
     its_time, its_octets, _ = file.identity.split("-")
     if its_time != time or int(octets) >= int(its_octets):
         return False
     try:
-        _, block = first_octets(file)
+        return _has_identity(file, identity)
     except READ_ERRORS:
         return False
+
+
+def _has_identity(file: CaptureFile, identity: str) -> bool:
+    """Whether a file begins, now, with the octets that an identity is of. Raises one of READ_ERRORS."""
+    _, octets, digest = identity.split("-")
+    _, block = first_octets(file)
     return hashlib.sha256(block[: int(octets)]).hexdigest()[:32] == digest
+
+
+def unchanged(sets: Iterable[CaptureSet]) -> bool:
+    """Whether the files on this machine that were read are still those that were found, or longer.
+
+    One that is gone by now does not count: what could not be read of it, the workers know.
+    """
+    for file in [file for one in sets for file in one.files if file.trouble is None]:
+        if is_remote(file.capture):
+            continue
+        try:
+            if size_now(file) < file.size or (file.identity and not _has_identity(file, file.identity)):
+                return False
+        except FileNotFoundError:
+            continue
+        except READ_ERRORS:
+            return False
+    return True
 
 
 def _octets_of_gzip(file: CaptureFile, row: RecordedFile) -> int | None:

@@ -2,8 +2,12 @@
 
 from amqpscope.errors import AmqpscopeError
 
-__all__ = ["PipelineError"]
+__all__ = ["FilesChanged", "PipelineError"]
 
 
 class PipelineError(AmqpscopeError):
     """Its text is one line for the user."""
+
+
+class FilesChanged(PipelineError):
+    """Captures were removed or overwritten while they were read: the next try may succeed."""

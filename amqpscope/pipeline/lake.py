@@ -71,6 +71,7 @@ class Lake:
         self._began = 0.0
         self._base: Run | None = None  # the last run when that one began
         self._number = 0  # of that one
+        self._held = False  # the lease is ours between runs, too
         self._made = False  # by us, and nothing was committed to it
 
     def for_spark(self) -> str | None:
@@ -204,6 +205,28 @@ class Lake:
             if self._system.get_file_info(self._root).type != fs.FileType.NotFound:
                 self._lease.refuse_if_held(_new_run())
 
+    def hold(self) -> None:
+        """Let no one else write until `release`, also between the runs of this object. PipelineError: see
+        `refuse`.
+        """
+        with self.explained():
+            self._refuse_others()
+            self._make_root()
+            self._lease.take(_new_run())
+            self._held = True
+
+    def release(self) -> None:
+        """Let others write again after `hold`."""
+        self.abandon()
+        self._held = False
+        self._lease.release()
+        if self._made:
+            self._delete_empty(self._root)
+
+    def _make_root(self) -> None:
+        self._made = self._made or self._system.get_file_info(self._root).type == fs.FileType.NotFound
+        self._system.create_dir(self._root, recursive=True)
+
     def begin(self) -> tuple[str, str]:
         """A new run: its name, and its staging directory. PipelineError: see `refuse`.
 
@@ -213,10 +236,13 @@ class Lake:
         try:
             with self.explained():
                 self._refuse_others()
-                self._made = self._made or self._system.get_file_info(self._root).type == fs.FileType.NotFound
-                self._system.create_dir(self._root, recursive=True)
-                self._lease.take(run)
+                self._make_root()
+                if self._held:
+                    self._lease.check()
+                else:
+                    self._lease.take(run)
                 self._run = run
+                self._read = None
                 self._began = time.monotonic()
                 self._delete(f"{self._root}/{_STAGING}")
                 self._system.create_dir(f"{self._root}/{_STAGING}/{run}", recursive=True)
@@ -363,6 +389,8 @@ class Lake:
             return
         self._delete(f"{self._root}/{_STAGING}/{self._run}")
         self._delete_empty(f"{self._root}/{_STAGING}")
+        if self._held:
+            return
         self._lease.release()
         if self._made:
             self._delete_empty(self._root)

@@ -6,23 +6,20 @@ import gzip
 import os
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from support.commands import amqpscope
+from support.in_process import Here
 from support.lakes import CAPTURES, contents, records
 
 from amqpscope.pipeline import PipelineError
 from amqpscope.pipeline import lease as lease_of_lakes
-from amqpscope.pipeline.analysis import Analysis
 from amqpscope.pipeline.appending import Addition, addition_to
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.schemas import TABLES
-from amqpscope.pipeline.tasks import Chain, TaskOutput
 
 ROTATED = {"ten": CAPTURES / "rhea-proton-ipv6.pcap", "0-9-1": CAPTURES / "rabbitmq-large.pcap"}
 
@@ -31,16 +28,6 @@ ROTATED = {"ten": CAPTURES / "rhea-proton-ipv6.pcap", "0-9-1": CAPTURES / "rabbi
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """No two runs of these tests begin at the same moment."""
     monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
-
-
-class Here(Analysis):
-    """The tasks of the chain plan, in this process."""
-
-    def _run(self, outlet: TaskOutput) -> Any:
-        numbers = pa.RecordBatch.from_arrays([pa.array(range(len(self.plan.tasks)), pa.int64())], ["id"])
-        made = Chain(self.plan, outlet)(iter([numbers]))
-        rows = [SimpleNamespace(**row) for batch in made for row in batch.to_pylist()]
-        return SimpleNamespace(collect=lambda: rows)
 
 
 def run(lake: Path, *sources: object, append: bool = True, set_by: str = "directory") -> Addition | None:

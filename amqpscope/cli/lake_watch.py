@@ -1,0 +1,226 @@
+"""`amqpscope pipeline watch`: a lake that follows a directory into which captures are written."""
+
+import contextlib
+import datetime
+import functools
+import threading
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from amqpscope.cli.inputs import DecodingOptions
+from amqpscope.cli.interruptible import interruptible
+from amqpscope.cli.judging import NewFindingOptions, RuleOptions, given_of, today
+from amqpscope.cli.option_groups import with_options
+from amqpscope.cli.output import say
+from amqpscope.cli.quantities import duration
+from amqpscope.cli.spark_options import (
+    Configuration,
+    Master,
+    SetBy,
+    Verbose,
+    WantedTables,
+    WithJson,
+    chosen_tables,
+    need_spark,
+    spark_session,
+)
+from amqpscope.cli.status import Status
+from amqpscope.policy.policy import Policy
+from amqpscope.report.printable import printable
+from dissectors.wording import count
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from amqpscope.pipeline.appending import Addition
+    from amqpscope.pipeline.watching import Batch, Watch
+
+__all__ = ["WATCH_EPILOG", "left_out", "watch"]
+
+WATCH_EPILOG = """\b
+DIR is a directory into which tcpdump -G, -C or -W, dumpcap -b, or another
+program writes captures. The first look takes all captures that are there. The
+command then looks every 10 seconds which files are new or have grown, and
+adds them as `run --append` does, in one step for rows and files. A file that
+is still written is read up to its last complete packet. A look without news
+writes nothing. After a kill, start the command again: no row is lost or
+doubled.
+
+\b
+Ctrl-C or SIGTERM ends the command after the batch under way; a second one
+ends it at once, without that batch. No other command can write to LAKE
+meanwhile. All commands can read it.
+
+\b
+Examples:
+  amqpscope pipeline watch /var/captures --out lake
+  amqpscope pipeline watch /var/captures --out lake --set-by '(tap-[0-9]+)_'
+  amqpscope pipeline watch /var/captures --out lake --once
+
+\b
+Exit status: 0 ended by --once, Ctrl-C or SIGTERM, 2 a failure.
+"""
+
+_HOUR = 3600 * 10**9
+
+_QUIET_LINE = 60.0
+"""Seconds after which a line is printed although nothing is new."""
+
+_TRIES = 3
+"""How often one look is tried if files are overwritten meanwhile."""
+
+_SLOW = 3
+"""A batch that takes so many times the time between two looks is slow."""
+
+_STOP = threading.Event()
+
+
+@functools.partial(interruptible, ask=_STOP.set)
+@with_options
+def watch(
+    *,
+    directory: Annotated[
+        str, typer.Argument(metavar="DIR", help="Watch this directory and its subdirectories.")
+    ],
+    out: Annotated[str, typer.Option(metavar="LAKE", help="Write the tables to this directory or URL.")],
+    every: Annotated[
+        str,
+        typer.Option("--every", metavar="TIME", help="Time between the end of a batch and the next look."),
+    ] = "10s",
+    once: Annotated[bool, typer.Option("--once", help="Look once, add what is new, and exit.")] = False,
+    keep: Annotated[
+        str,
+        typer.Option(
+            "--keep",
+            metavar="TIME",
+            help="Delete files that have not belonged to the tables for this time, rounded up to hours, as "
+            "`vacuum` does. Queries with --as-of can read batches of this time.",
+        ),
+    ] = "1h",
+    master: Master = None,
+    set_by: SetBy = "directory",
+    wanted: WantedTables = "",
+    with_json: WithJson = False,
+    configuration: Configuration = None,
+    findings: NewFindingOptions,
+    rules: RuleOptions,
+    decoding: DecodingOptions,
+    verbose: Verbose = False,
+) -> int:
+    """Watch a directory, and add its captures to tables while they are written."""
+    need_spark()
+    from amqpscope.pipeline import session
+    from amqpscope.pipeline.analysis import Analysis
+    from amqpscope.pipeline.capture_set import CaptureSet
+    from amqpscope.pipeline.lake import Lake
+    from amqpscope.pipeline.planner import make_plan
+    from amqpscope.pipeline.watching import Watch, WatchTerms
+
+    _STOP.clear()
+    given = given_of(findings, rules)
+    settings = rules.configuration()
+
+    def policy() -> Policy:
+        return Policy(settings, given, today())
+
+    chosen = chosen_tables(wanted, policy())
+    pause = duration("--every", every) / 1e9
+    hours = -(-duration("--keep", keep) // _HOUR)
+    terms = WatchTerms(set_by, chosen, bool(wanted), policy, decoding.dialect or "", with_json, hours)
+    spark: SparkSession | None = None
+    with contextlib.ExitStack() as opened:
+
+        def analysis(sets: list[CaptureSet]) -> Analysis:
+            nonlocal spark
+            if spark is None:
+                spark = opened.enter_context(spark_session(master, verbose, configuration))
+            secrets = decoding.secrets(settings, growing=True)
+            plan = make_plan(sets, session.cores(spark))
+            return Analysis(spark, plan, secrets, [directory], set_by)
+
+        lake = Lake(out)
+        watched = Watch(directory, lake, terms, analysis)
+        lake.hold()
+        opened.callback(lake.release)
+        _follow(watched, lake.name, pause, once)
+    return Status.FINE
+
+
+def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
+    """Look and add until somebody asks to stop."""
+    from amqpscope.pipeline.failure import FilesChanged
+
+    said: set[str] = set()
+    batches = tries = 0
+    slow = False
+    line_at = time.monotonic()
+    state = "the lake has no captures yet"
+    while True:
+        tries += 1
+        try:
+            turn = watched.turn()
+        except FilesChanged as error:
+            if once and tries >= _TRIES:
+                raise
+            say(f"{error}; they are read again")
+            turn = None
+        else:
+            tries = 0
+        if turn is not None:
+            for line in left_out(turn.added):
+                if line not in said:
+                    say(line)
+                    said.add(line)
+            if turn.batch is not None:
+                batches += 1
+                line_at = time.monotonic()
+                state = f"lake: {count(turn.batch.all_files, 'file')}, {_octets(turn.batch.all_octets)}"
+                for mishap in turn.batch.mishaps:
+                    say(mishap)
+                _print(f"batch {batches}: {_batch_text(turn.batch)}; {state}")
+                if turn.batch.seconds > _SLOW * pause and batches > 1 and not slow and not once:
+                    slow = True
+                    say(
+                        "a batch takes longer than the time between two looks, because it analyzes the whole "
+                        "capture set again: --set-by can divide the captures, for example by day"
+                    )
+        if time.monotonic() - line_at >= _QUIET_LINE:
+            line_at = time.monotonic()
+            _print(f"nothing new; {state}")
+        if _STOP.is_set() or (once and not tries):
+            break
+        watched.care()
+        if _STOP.wait(0 if once else pause):
+            break
+    if not batches:
+        print(printable(f"{name}: nothing is new"), flush=True)
+
+
+def _batch_text(batch: "Batch") -> str:
+    return (
+        f"{count(batch.fresh, 'file')} new or longer; {count(batch.files, 'file')}, "
+        f"{_octets(batch.octets)} analyzed in {batch.seconds:.1f} s; lag {batch.lag:.1f} s"
+    )
+
+
+def _octets(octets: int) -> str:
+    return f"{octets / 1e6:.1f} MB"
+
+
+def _print(text: str) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    print(printable(f"{now:%H:%M:%S} {text}"), flush=True)
+
+
+def left_out(added: "Addition") -> list[str]:
+    """What is not added, or not as one would expect, in lines."""
+    lines = [
+        f"{file.capture}: may be longer now, but others of its set are gone: the rest is not added"
+        for file in added.grown
+    ]
+    return lines + [
+        f"{name}: earlier files of this set are gone: connections that continue are joined in the middle"
+        for name in added.apart
+    ]

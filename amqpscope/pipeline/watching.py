@@ -1,0 +1,198 @@
+"""`pipeline watch`: a directory into which captures are written, and a lake that follows it.
+
+A turn is what `--append` does (see `appending`): it looks which files are new or have grown, analyses their
+capture sets anew, and commits the rows and what was read of each file (its row in the table `files`) at
+once. So a turn that died is done again by the next one, and each row is there once.
+
+A file that is still written is read as far as it goes, to its last whole record. A file `NAME.gz` beside a
+file `NAME` is passed over: it is being compressed, and `NAME` has all that is in it. What was overwritten
+while it was read is not committed; the next turn reads it again.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from amqpscope.model.note import INTERNAL
+from amqpscope.pipeline.analysis import Analysis
+from amqpscope.pipeline.appending import Addition, addition_to, shaping_options, tables_to_add
+from amqpscope.pipeline.capture_set import CaptureSet, capture_set, capture_sets
+from amqpscope.pipeline.compaction import compact_tables
+from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.inputs import CaptureFile, escaped, is_remote, plain
+from amqpscope.pipeline.lake import Lake
+from amqpscope.policy.policy import Policy
+
+__all__ = ["Batch", "Turn", "Watch", "WatchTerms"]
+
+COMPACT_AFTER = 100
+"""Batches after which the small files of the lake are put together."""
+
+_VACUUM_AFTER = 600.0
+"""Seconds between two deletions of what the lake no longer needs."""
+
+_COMPRESSED = (".gz", ".zst", ".zstd")
+
+Snapshot = dict[str, tuple[int, int, int]]
+"""Size, time of the last change and number of each file."""
+
+
+class WatchTerms(NamedTuple):
+    """How captures are read. tables: of a new lake. only: the user has asked for these tables.
+
+    policy: gives what findings are held to, on the day of the batch. keep: hours after which files are
+    deleted that have left the tables. The others: see `Analysis.write` and `capture_sets`.
+    """
+
+    set_by: str
+    tables: tuple[str, ...]
+    only: bool
+    policy: Callable[[], Policy]
+    dialect: str = ""
+    with_json: bool = False
+    keep: int = 1
+
+
+class Batch(NamedTuple):
+    """What a turn has committed.
+
+    fresh: files that were new or longer. files, octets: that were read for them. seconds: the turn took. lag:
+    seconds from the last change of the newest file until its rows could be seen. all_files, all_octets: of
+    the lake. mishaps: what amqpscope itself failed on, in lines.
+    """
+
+    fresh: int
+    files: int
+    octets: int
+    seconds: float
+    lag: float
+    all_files: int
+    all_octets: int
+    mishaps: list[str]
+
+
+class Turn(NamedTuple):
+    """What a turn has found, and committed. batch: None if there was nothing to commit."""
+
+    added: Addition
+    batch: Batch | None
+
+
+class Watch:
+    """Follows a directory. lake: its lease is held.
+
+    analysis: makes the analysis of capture sets, for its plan and its session.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        lake: Lake,
+        terms: WatchTerms,
+        analysis: Callable[[list[CaptureSet]], Analysis],
+    ) -> None:
+        self._directory = os.path.abspath(plain(directory))
+        if is_remote(directory) or not os.path.isdir(self._directory):
+            raise PipelineError(f"{directory}: not a directory on this machine")
+        self._lake = lake
+        self._root = os.path.abspath(lake.path)
+        self._terms = terms
+        self._analysis = analysis
+        self._seen: Snapshot | None = None  # the files as the last turn has found them
+        self._batches = 0
+        self._cleaned = time.monotonic()
+
+    def turn(self) -> Turn | None:
+        """Look what is new, and commit it; None if no file has changed. FilesChanged: nothing was committed,
+        since a file was overwritten; to be tried again.
+        """
+        began = time.monotonic()
+        seen = _snapshot(self._directory, self._root)
+        if seen == self._seen:
+            return None
+        lake = Lake(self._lake.path)
+        policy = self._terms.policy()
+        sets = self._sets()
+        terms = self._terms
+        shaping = shaping_options(terms.set_by, terms.with_json, terms.dialect, policy)
+        added = addition_to(lake, sets, shaping, every=True)
+        if not added.sets:
+            self._seen = seen
+            return Turn(added, None)
+        before = {(row["capture"], row["size"]) for row in _rows(lake)} if added.base else set()
+        result = self._analysis(added.sets).write(
+            self._lake,
+            tables_to_add(added, terms.tables, terms.only),
+            None,
+            policy,
+            True,
+            terms.dialect,
+            terms.with_json,
+            added,
+        )
+        self._seen = seen
+        files = [file for one in added.sets for file in one.files]
+        after = _rows(Lake(self._lake.path))
+        changed = max((seen[file.path][1] for file in files if file.path in seen), default=0)
+        batch = Batch(
+            sum((escaped(file.capture), file.size) not in before for file in files),
+            len(files),
+            sum(file.size for file in files if file.trouble is None),
+            time.monotonic() - began,
+            max(time.time_ns() - changed, 0) / 1e9,
+            len(after),
+            sum(row["size"] for row in after),
+            [f"{key[1]}: {INTERNAL}: {key[2]}" for key in result.counts if key[0] == "mishap"],
+        )
+        self._batches += 1
+        return Turn(added, batch)
+
+    def care(self) -> None:
+        """Put small files of the lake together, and delete what it no longer needs, now and then."""
+        if self._batches >= COMPACT_AFTER:
+            compact_tables(self._lake)
+            self._batches = 0
+        if time.monotonic() - self._cleaned > _VACUUM_AFTER and not self._lake.empty():
+            self._lake.vacuum(self._terms.keep)
+            self._cleaned = time.monotonic()
+
+    def _sets(self) -> list[CaptureSet]:
+        """The capture sets, of the files that there are."""
+        sets = []
+        found = capture_sets([self._directory], self._terms.set_by)
+        paths = {file.path for one in found for file in one.files}
+        for one in found:
+            files = [file for file in one.files if not _passed_over(file, paths, self._root)]
+            if len(files) == len(one.files):
+                sets.append(one)
+            elif files:
+                sets.append(capture_set(one.name, files))
+        return sets
+
+
+def _passed_over(file: CaptureFile, paths: set[str], lake: str) -> bool:
+    """Whether a file is none of the captures: it is gone again, it is of the lake, or it is compressed just
+    now.
+    """
+    gone = file.trouble is not None and file.trouble.reason == "missing"
+    stem, suffix = os.path.splitext(file.path)
+    return gone or file.path.startswith(f"{lake}{os.sep}") or (suffix in _COMPRESSED and stem in paths)
+
+
+def _rows(lake: Lake) -> list[dict[str, Any]]:
+    return lake.rows("files", lake.parts("files"))
+
+
+def _snapshot(directory: str, lake: str) -> Snapshot:
+    """All files below a directory, without those of the lake."""
+    found: Snapshot = {}
+    for folder, folders, names in os.walk(directory):
+        folders[:] = [name for name in folders if os.path.join(folder, name) != lake]
+        for path in (os.path.join(folder, name) for name in names):
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            found[path] = (status.st_size, status.st_mtime_ns, status.st_ino)
+    return found

@@ -1,0 +1,328 @@
+"""`pipeline watch`: whatever becomes of its turns, the tables are those of one run over all files."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from support.commands import amqpscope
+from support.in_process import Here, watch_of
+from support.lakes import CAPTURES, contents
+from support.network import Conversation, converse
+
+from amqpscope.pipeline import PipelineError, watching
+from amqpscope.pipeline import lease as lease_of_lakes
+from amqpscope.pipeline.appending import unchanged
+from amqpscope.pipeline.capture_set import capture_sets
+from amqpscope.pipeline.failure import FilesChanged
+from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.planner import make_plan
+from amqpscope.pipeline.watching import Turn, Watch
+
+TESTS = Path(__file__).resolve().parents[1]
+TEN, NINE = CAPTURES / "rhea-proton-ipv6.pcap", CAPTURES / "rabbitmq-large.pcap"
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no signals")
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No two runs of these tests begin at the same moment."""
+    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
+
+
+def turn(watch: Watch) -> Turn:
+    """A turn that finds changed files."""
+    found = watch.turn()
+    assert found is not None
+    return found
+
+
+def same_as_one_run(lake: Path, folder: Path) -> bool:
+    """Whether a lake has the rows of one run over all files of a directory."""
+    whole = lake.parent / "whole"
+    Here(Any, make_plan(capture_sets([str(folder)]), 1, "chain"), None, [str(folder)]).write(str(whole))
+    return contents(lake) == contents(whole)
+
+
+def test_files_that_come_and_grow(tmp_path: Path) -> None:
+    """Each file ends in the middle of a record at times. A turn without news commits nothing."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    watch = watch_of(folder, lake)
+    assert turn(watch).batch is None and not lake.exists()
+    random = Random("growth")
+    content = {"a.pcap": TEN.read_bytes(), "sub/b.pcap": NINE.read_bytes()}
+    fresh = 0
+    for number in range(1, 6):
+        for name, octets in content.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            length = len(octets) * number // 5 - random.randrange(20) * (number < 5)
+            (folder / name).write_bytes(octets[:length])
+        batch = turn(watch).batch
+        assert batch is not None and batch.all_files == 2
+        fresh += batch.fresh
+        assert watch.turn() is None and watch_of(folder, lake).turn().batch is None  # type: ignore[union-attr]
+    assert fresh == 10 and len(Lake(str(lake)).runs()) == 5
+    assert same_as_one_run(lake, folder)
+
+
+def test_inputs_that_cannot_be_read(tmp_path: Path) -> None:
+    """They are rows in `files`, and are tried again when they have grown."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    (folder / "a.pcap").write_bytes(b"")
+    (folder / "b.pcap").write_bytes(b"no capture")
+    watch = watch_of(folder, lake)
+    turn(watch)
+    assert [(row["status"], row["reason"]) for row in contents(lake)["files"]] == [
+        ("unreadable", "empty"),
+        ("unreadable", "foreign"),
+    ]
+    shutil.copy(TEN, folder / "a.pcap")
+    turn(watch)
+    assert sorted(row["status"] for row in contents(lake)["files"]) == ["ok", "unreadable"]
+    shutil.copy(NINE, folder / "b.pcap")
+    turn(watch)
+    assert same_as_one_run(lake, folder)
+
+
+def test_a_file_that_is_being_compressed(tmp_path: Path) -> None:
+    """As by `tcpdump -z gzip`: for a while there are both, and the packets are in the tables once."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    shutil.copy(NINE, folder / "a.pcap")
+    watch = watch_of(folder, lake)
+    turn(watch)
+    before = contents(lake)
+    packed = gzip.compress(NINE.read_bytes())
+    for octets in (len(packed) // 2, len(packed)):
+        (folder / "a.pcap.gz").write_bytes(packed[:octets])
+        assert turn(watch).batch is None
+    (folder / "a.pcap").unlink()
+    assert turn(watch).batch is None and contents(lake) == before
+
+
+def test_a_file_that_is_overwritten_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by `tcpdump -W`: nothing is committed, and the next turn reads what is there then."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    shutil.copy(NINE, folder / "a.pcap")
+    watch = watch_of(folder, lake)
+    real = Here._run
+
+    def overwritten(self: Here, outlet: Any) -> Any:
+        result = real(self, outlet)
+        shutil.copy(TEN, folder / "a.pcap")
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Here, "_run", overwritten)
+        with pytest.raises(FilesChanged, match="files were overwritten meanwhile"):
+            watch.turn()
+    assert not lake.exists()
+    turn(watch)
+    assert same_as_one_run(lake, folder)
+    sets = capture_sets([str(folder)])
+    (folder / "a.pcap").unlink()
+    assert unchanged(sets)  # it was read before that, or a worker has missed it
+
+
+def test_one_watch_alone(tmp_path: Path) -> None:
+    """The lease is held between the batches, and a lake that was not written is not left behind."""
+    folder, path = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    lake = Lake(str(path))
+    watch = watch_of(folder, path)
+    watch._lake = lake
+    lake.hold()
+    for _ in range(2):
+        for start in (Lake(str(path)).refuse, Lake(str(path)).hold, Lake(str(path)).begin):
+            with pytest.raises(PipelineError, match=rf"another run writes .* \(process {os.getpid()} on "):
+                start()
+        shutil.copy(TEN, folder / "a.pcap")
+        watch.turn()
+    lake.release()
+    assert {one.name for one in path.iterdir()} == {"runs", *contents(path)}
+    Lake(str(path)).refuse()
+    empty = Lake(str(tmp_path / "empty"))
+    empty.hold()
+    empty.release()
+    assert not (tmp_path / "empty").exists()
+
+
+def test_care(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After many batches the small files are put together, and old ones are deleted; the rows stay."""
+    monkeypatch.setattr(watching, "COMPACT_AFTER", 3)
+    monkeypatch.setattr(watching, "_VACUUM_AFTER", -1.0)
+    folder, path = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    watch = watch_of(folder, path, keep=0)
+    for capture in sorted(CAPTURES.glob("rhea-*.pcap"))[:3]:
+        (folder / capture.stem).mkdir()
+        shutil.copy(capture, folder / capture.stem)
+        turn(watch)
+        watch.care()
+    assert [run.kind for run in Lake(str(path)).runs()] == ["append"] * 3 + ["compact"]
+    assert len(list((path / "files").glob("*.parquet"))) == 1
+    assert same_as_one_run(path, folder)
+
+
+def test_killed(tmp_path: Path) -> None:
+    """At random moments of its turns, while the files grow: each row is there exactly once."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    (folder / "b").mkdir(parents=True)
+    random = Random("kills")
+    whole = {folder / "a.pcap": TEN.read_bytes(), folder / "b" / "b.pcap": NINE.read_bytes()}
+    longest, deaths = 0.2, 0
+    for step in range(1, 11):
+        for path, octets in whole.items():
+            path.write_bytes(octets[: len(octets) * step // 10])
+        command = [sys.executable, "-m", "support.in_process", str(folder), str(lake)]
+        seconds = [] if step in (1, 10) else [str(random.uniform(0.001, longest))]
+        done = subprocess.run(
+            [*command, *seconds], cwd=TESTS, capture_output=True, text=True, check=False, timeout=120
+        )
+        deaths += done.returncode == -signal.SIGALRM
+        assert done.returncode in (0, -signal.SIGALRM), done.stderr
+        if done.returncode == 0:
+            longest = max(longest, float(done.stdout))
+    assert deaths
+    assert same_as_one_run(lake, folder)
+    assert not (lake / "_staging").exists()
+
+
+def replay(conversation: Conversation, port: socket.socket) -> None:
+    """Let the two peers say over loopback what they say in a conversation."""
+    with socket.create_connection(port.getsockname()) as client:
+        server, _ = port.accept()
+        with server:
+            ends = (client, server)
+            for segment in conversation.segments:
+                ends[segment.side].sendall(segment.octets)
+                left = len(segment.octets)
+                while left:
+                    left -= len(ends[1 - segment.side].recv(left))
+
+
+@pytest.mark.skipif(shutil.which("dumpcap") is None, reason="there is no dumpcap")
+def test_dumpcap(tmp_path: Path) -> None:
+    """dumpcap -b writes real traffic into several files while the directory is watched."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as port:
+        number = port.getsockname()[1]
+        command = ["dumpcap", "-q", "-i", "lo", "-f", f"tcp port {number}", "-b", "packets:40"]
+        with subprocess.Popen(
+            [*command, "-w", str(folder / "live.pcapng")], stderr=subprocess.PIPE, text=True
+        ) as writer:
+            assert writer.stderr is not None
+            try:
+                for line in writer.stderr:
+                    if line.startswith("File: "):
+                        break
+                else:
+                    pytest.skip("dumpcap may not capture here")
+                watch = watch_of(folder, lake)
+                batches = 0
+                for one in range(40):
+                    protocol = ("amqp10", "amqp091")[one % 2]
+                    replay(converse(f"watch {one}", protocol=protocol, races=False, lossy=False), port)
+                    found = watch.turn()
+                    batches += found is not None and found.batch is not None
+                    if one >= 5 and len(list(folder.iterdir())) > 2 and batches > 2:
+                        break
+            finally:
+                writer.send_signal(signal.SIGINT)
+                writer.communicate(timeout=60)
+    watch.turn()
+    assert batches > 2 and same_as_one_run(lake, folder)
+    rows = contents(lake)
+    assert {row["protocol"] for row in rows["connections"]} >= {"amqp10", "amqp091"}
+    assert {row["status"] for row in rows["files"]} == {"ok"} and len(rows["files"]) > 2
+
+
+FAST = """
+import sys
+from types import SimpleNamespace
+import amqpscope.pipeline.analysis as analysis
+import amqpscope.pipeline.session as session
+from support.commands import amqpscope
+from support.in_process import Here
+
+analysis.Analysis = Here
+here = SimpleNamespace(stop=lambda: None)
+session.start = lambda *_: here
+session.cores = lambda spark: 1
+from amqpscope.cli.main import run
+sys.exit(run(sys.argv[1:]))
+"""
+"""The command, but for Spark."""
+
+
+def started(*arguments: object) -> subprocess.Popen[str]:
+    """`pipeline watch` in a process of its own, without Spark."""
+    return subprocess.Popen(
+        [sys.executable, "-c", FAST, "pipeline", "watch", *map(str, arguments)],
+        cwd=TESTS,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+    )
+
+
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+def test_signals(tmp_path: Path, which: signal.Signals) -> None:
+    """The command ends by itself, and lets others write then. A second one is refused before that."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    shutil.copy(TEN, folder)
+    with started(folder, "--out", lake, "--every", "1h") as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert "batch 1: 1 file new or longer; 1 file, 0.0 MB analyzed in " in line
+            assert line.endswith("; lake: 1 file, 0.0 MB\n") and "; lag " in line
+            with started(folder, "--out", lake, "--once") as second:
+                out, err = second.communicate(timeout=120)
+            assert (second.returncode, out) == (2, "")
+            assert (
+                err.count("\n") == 1 and f"another run writes to this lake (process {process.pid} on" in err
+            )
+            process.send_signal(which)
+            assert process.communicate(timeout=120) == ("", "")
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert same_as_one_run(lake, folder)
+    assert {one.name for one in lake.iterdir()} == {"runs", *contents(lake)}
+
+
+def test_command(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On Spark: once, without news, and with what it refuses."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    command = ("pipeline", "watch", folder, "--out", lake, "--once", "--keep", "1d")
+    result = amqpscope(capsys, *command)
+    assert (result.status, result.out, result.err) == (0, f"{lake}: nothing is new\n", "")
+    assert not lake.exists()
+    shutil.copy(TEN, folder)
+    result = amqpscope(capsys, *command, "--tables", "connections,findings")
+    assert (result.status, result.err) == (0, "") and " batch 1: 1 file new" in result.out
+    assert amqpscope(capsys, *command).out == f"{lake}: nothing is new\n"
+    shutil.copy(NINE, folder)
+    assert amqpscope(capsys, *command, "--set-by", "file").err.endswith("was directory, and is file\n")
+    assert "nosuch: not a directory" in amqpscope(capsys, "pipeline", "watch", "nosuch", "--out", lake).err
+    assert amqpscope(capsys, *command).status == 0
+    rows = contents(lake)
+    assert len(rows["files"]) == 2 and rows["connections"] and not rows["frames"]

@@ -1,0 +1,70 @@
+"""The tasks of the pipeline in this process, without Spark; and a process that watches and is killed at it.
+
+    python -m support.in_process DIRECTORY LAKE [SECONDS]
+
+looks once, adds what is new, and prints the seconds it took; with SECONDS, it is killed after so many.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+
+from amqpscope.pipeline import lease
+from amqpscope.pipeline.analysis import Analysis
+from amqpscope.pipeline.capture_set import CaptureSet
+from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.planner import make_plan
+from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.tasks import Chain, TaskOutput
+from amqpscope.pipeline.watching import Watch, WatchTerms
+from amqpscope.policy.policy import Policy
+
+__all__ = ["Here", "killed_after", "watch_of"]
+
+
+class Here(Analysis):
+    """The tasks of the chain plan, in this process."""
+
+    def _run(self, outlet: TaskOutput) -> Any:
+        numbers = pa.RecordBatch.from_arrays([pa.array(range(len(self.plan.tasks)), pa.int64())], ["id"])
+        made = Chain(self.plan, outlet)(iter([numbers]))
+        rows = [SimpleNamespace(**row) for batch in made for row in batch.to_pylist()]
+        return SimpleNamespace(collect=lambda: rows)
+
+
+def watch_of(directory: Path, lake: Path, **terms: Any) -> Watch:
+    """A watch of a directory whose lease is not held."""
+
+    def analysis(sets: list[CaptureSet]) -> Analysis:
+        spark: Any = None
+        return Here(spark, make_plan(sets, 1, "chain"), None, [str(directory)])
+
+    usual = WatchTerms("directory", tuple(TABLES), False, Policy)
+    return Watch(str(directory), Lake(str(lake)), usual._replace(**terms), analysis)
+
+
+def killed_after(seconds: float) -> None:
+    """Be killed after this time, wherever it is then: as by SIGKILL, nothing cleans up."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _main(directory: str, lake: str, seconds: str = "") -> None:
+    lease._SETTLED = 0.0
+    watch = watch_of(Path(directory), Path(lake))
+    began = time.monotonic()
+    if seconds:
+        killed_after(float(seconds))
+    watch.turn()
+    print(time.monotonic() - began)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
