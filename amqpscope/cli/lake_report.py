@@ -24,12 +24,12 @@ The suffix of OUT chooses the form:
   .json  one JSON object (amqpscope/lake-report/1)
   .txt   text
 
-The report has the numbers of `pipeline summary` and more: which rules a newer
-version of a product breaks but the older version does not, findings per hour,
-settlement latencies over time, senders without credit, and the inputs that
-were not read. For every number, the report contains a query for `pipeline
-sql` that shows the rows of this number. For findings, the report contains a
-command `amqpscope why`.
+The report has the numbers of `pipeline summary` and more: what the run before
+did not have, which rules a newer version of a product breaks but the older
+version does not, findings per hour, settlement latencies over time, senders
+without credit, and the inputs that were not read. For every number, the
+report contains a query for `pipeline sql` that shows the rows of this number.
+For findings, the report contains a command `amqpscope why`.
 
 \b
 Examples:
@@ -69,6 +69,16 @@ def report(
     ] = None,
     master: Master = None,
     as_of: AsOf = "",
+    since: Annotated[
+        str,
+        typer.Option(
+            "--since",
+            metavar="RUN",
+            show_default=False,
+            help="Show as new what the run with this id did not have. Default: the run before. "
+            "`pipeline history` shows the ids.",
+        ),
+    ] = "",
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
@@ -83,11 +93,13 @@ def report(
         raise FilterError(f"--output {out}: the name must end in .html, .json or .txt")
 
     def show(engine: "Engine") -> None:
+        from amqpscope.pipeline.earlier import earlier
         from amqpscope.pipeline.lake import Lake
         from amqpscope.pipeline.report import lake_report
 
-        name = Lake(lake).name  # without credentials
-        text = _written(lake_report(engine, name, as_of), suffix)
+        at = Lake(lake, as_of)
+        name = at.name  # without credentials
+        text = _written(lake_report(engine, name, as_of, earlier(at, since)), suffix)
         if out is None:
             print(text, end="")
         else:

@@ -16,7 +16,10 @@ from typing import Any, Final, NamedTuple
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.report.printable import printable
 
-__all__ = ["FURTHER_QUESTIONS", "QUESTIONS", "LakeQuestion"]
+__all__ = ["FURTHER_QUESTIONS", "MOST_COMPARED", "QUESTIONS", "LakeQuestion"]
+
+MOST_COMPARED: Final = 100_000
+"""Groups that are compared with those of an earlier run."""
 
 _LONGEST: Final = 100
 """Characters of a text that stands in SQL as it is."""
@@ -275,6 +278,26 @@ FURTHER_QUESTIONS: Final = (
         "rule, product, peer, protocol",
         5000,
         _FINDING,
+    ),
+    LakeQuestion(
+        "new_findings",
+        "New findings: the earlier run had none with this fingerprint",
+        _AT_FAULT,
+        ("rule", "severity", "certainty", "product", "fingerprint"),
+        f"count(*) AS findings, {_CONNECTIONS}, max(message) AS message",
+        f"{_WORST_FIRST}, findings DESC, rule, product NULLS FIRST, fingerprint",
+        MOST_COMPARED,
+        _FINDING,
+    ),
+    LakeQuestion(
+        "new_diagnoses",
+        "New diagnoses: the earlier run had none like it",
+        "diagnoses",
+        ("code", "whose_move", "subject"),
+        f"count(*) AS times, {_CONNECTIONS}, max(seconds) AS longest",
+        "times DESC, code, whose_move NULLS FIRST, subject NULLS FIRST",
+        MOST_COMPARED,
+        "capture, packet, connection, subject, seconds, message",
     ),
     LakeQuestion(
         "examples",

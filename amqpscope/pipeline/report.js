@@ -333,6 +333,15 @@
     const span = answer("span").groups[0];
     if (span && span.since) by("span").textContent = `Connections from ${moment(span.since)} to ${moment(span.until)} (UTC)`;
     tiles();
+    const earlier = data.since ? ` Compared with the run ${data.since}.` : "";
+    section("new_findings", "New findings", () => table("new_findings", [word("Rule", "rule"), kind,
+      text("Product and version", "product"), text("Finding", "message"), leads("Findings", "findings"),
+      figure("Connections", "connections")]), `There are no new findings.${earlier}`,
+    `The earlier run had no finding with the same fingerprint.${earlier}`);
+    section("new_diagnoses", "New diagnoses", () => table("new_diagnoses", [word("Diagnosis", "code"),
+      text("Has to act", "whose_move"), text("About", "subject"), leads("Times", "times"),
+      figure("Connections", "connections"), longest]), `There are no new diagnoses.${earlier}`,
+    `The earlier run had none with the same code, about the same, that waits for the same peer.${earlier}`);
     section("changes", "After an upgrade", changes, "No rule is broken by only one of two successive versions of a product.",
       "Rules that only one of two successive versions of a product breaks: in how many of its connections. Chance: the " +
       "probability of such a difference if the version does not matter. It is high if a version has few connections.");

@@ -7,12 +7,13 @@ and `where` of a group), and a finding leads to the command `amqpscope why`.
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from amqpscope.pipeline.earlier import Earlier
 from amqpscope.pipeline.engines import Engine
 from amqpscope.pipeline.questions import FURTHER_QUESTIONS, QUESTIONS, LakeQuestion
 from amqpscope.pipeline.table_rows import row_objects
@@ -37,8 +38,13 @@ _MOST: Final = {
     "hours": 1000,
     "latency": 40,
     "errors": 40,
+    "new_findings": 100,
+    "new_diagnoses": 60,
 }
 """Groups that the report shows of questions of which `summary` shows fewer."""
+
+_COMPARED: Final = ("new_findings", "new_diagnoses")
+"""Questions whose answers are what an earlier run did not have."""
 
 _MOST_CHANGES: Final = 60
 
@@ -93,13 +99,15 @@ class VersionChange(NamedTuple):
 class LakeReport(NamedTuple):
     """name: of the lake, as the user calls it. as_of: the run that left the tables so, "" for the last one.
     answers: by the names of their questions, and `changes`. left_out: why there is no answer to a question
-    although the lake has its tables.
+    although the lake has its tables. since: the run that `new_findings` and `new_diagnoses` compare with, ""
+    if there is none.
     """
 
     name: str
     as_of: str
     answers: dict[str, LakeAnswer]
     left_out: dict[str, str] = {}  # noqa: RUF012 - nobody changes it
+    since: str = ""
 
     def groups(self, name: str) -> list[dict[str, Any]]:
         """The groups of an answer; none if the lake does not have the tables of the question."""
@@ -112,16 +120,26 @@ class LakeReport(NamedTuple):
         return f"amqpscope pipeline sql {shlex.quote(printable(self.name))}{run}"
 
 
-def lake_report(engine: Engine, name: str, as_of: str = "") -> LakeReport:
-    """Ask all that the tables of the lake can answer. name, as_of: see `LakeReport`."""
-    answers = {}
+def lake_report(engine: Engine, name: str, as_of: str = "", before: Earlier | None = None) -> LakeReport:
+    """Ask all that the tables of the lake can answer. name, as_of: see `LakeReport`. before: what an earlier
+    run had found; None: nothing is compared.
+    """
+    answers: dict[str, LakeAnswer] = {}
+    left_out: dict[str, str] = {}
     for question in (*QUESTIONS, *FURTHER_QUESTIONS):
-        if set(question.tables).issubset(engine.tables):
+        if not set(question.tables).issubset(engine.tables):
+            continue
+        if question.name not in _COMPARED:
             answers[question.name] = _answer(
                 engine, question._replace(most=_MOST.get(question.name, question.most))
             )
+        elif before is not None:
+            known = before.found(question.name)
+            if known is None:
+                left_out[question.name] = before.why or "The earlier run has not written the table for this."
+            else:
+                answers[question.name] = _new(engine, question, known)
     broken = answers.pop("broken", None)
-    left_out = {}
     if broken is not None:
         products = answers["products"]
         cut_off = [one for one in (products, broken) if one.more]
@@ -132,7 +150,19 @@ def lake_report(engine: Engine, name: str, as_of: str = "") -> LakeReport:
             )
         else:
             answers["changes"] = _changes(products, broken)
-    return LakeReport(name, as_of, answers, left_out)
+    return LakeReport(name, as_of, answers, left_out, before.run if before else "")
+
+
+def _new(engine: Engine, question: LakeQuestion, known: Collection[Any]) -> LakeAnswer:
+    """The groups that are not known. known: fingerprints of findings, keys of diagnoses."""
+    found = engine.query(question._replace(most=question.most + 1).sql)
+    keys = ["fingerprint"] if "fingerprint" in question.keys else list(question.keys)
+    values = zip(*(found[key].to_pylist() for key in keys), strict=True)
+    new = [row for row, key in enumerate(values) if (key if len(key) > 1 else key[0]) not in known]
+    most = _MOST[question.name]
+    table = found.take(pa.array(new[:most], pa.int64()))
+    wheres = [question.condition(group) for group in table.to_pylist()]
+    return LakeAnswer(question, table, wheres, len(new) > most or found.num_rows > question.most)
 
 
 def _answer(engine: Engine, question: LakeQuestion) -> LakeAnswer:
@@ -148,6 +178,7 @@ def report_object(report: LakeReport) -> dict[str, Any]:
         "schema": "amqpscope/lake-report/1",
         "lake": report.name,
         "as_of": report.as_of or None,
+        "since": report.since or None,
         "left_out": report.left_out,
         "answers": {name: _answer_object(one) for name, one in report.answers.items()},
     }

@@ -28,6 +28,7 @@ def report_html(report: LakeReport) -> str:
         "lake": printable(report.name),
         "command": report.sql_command,
         "chance": MAX_CHANCE,
+        "since": report.since,
         "heat": {"days": [day._asdict() for day in heat.days], "more": heat.more},
         "left_out": found["left_out"],
         "answers": found["answers"],

@@ -20,8 +20,26 @@ _MOST_EXAMPLES: Final = 20
 _LONGEST: Final = 200
 """Columns of a finding's sentence."""
 
+_UNANSWERED: Final = {
+    "changes": CHANGES,
+    "new_findings": "New findings",
+    "new_diagnoses": "New diagnoses",
+}
+"""The titles of questions that may have no answer."""
+
 _ORDER: Final = (
-    *("files", "connections", "severities", "changes", "rules", "examples", "hours", "containers"),
+    *(
+        "files",
+        "connections",
+        "severities",
+        "new_findings",
+        "new_diagnoses",
+        "changes",
+        "rules",
+        "examples",
+        "hours",
+        "containers",
+    ),
     *("addresses", "latency", "latency_hours", "starved", "diagnoses", "errors", "products", "unread"),
 )
 
@@ -31,11 +49,13 @@ def report_lines(report: LakeReport) -> Iterator[str]:
     yield f"report of {printable(report.name)}"
     for span in report.groups("span"):
         yield f"  connections from {span['since'] or '-'} to {span['until'] or '-'}"
+    if report.since:
+        yield f"  compared with the run {report.since}"
     for name in _ORDER:
         answer = report.answers.get(name)
         if answer is None:
             if name in report.left_out:
-                yield from ("", f"── {CHANGES}", report.left_out[name])
+                yield from ("", f"── {_UNANSWERED[name]}", report.left_out[name])
             continue
         yield ""
         yield f"── {answer.question.title}"

@@ -86,6 +86,22 @@ _FURTHER: Final[dict[str, dict[str, Any]]] = {
         "connections": INDEX,
         **_all("since until", nullable(TIME)),
     },
+    "new_findings": {
+        "rule": TEXT,
+        "severity": SEVERITY,
+        "certainty": CERTAINTY,
+        "product": nullable(TEXT),
+        "fingerprint": TEXT,
+        **_all("findings connections", INDEX),
+        "message": TEXT,
+    },
+    "new_diagnoses": {
+        "code": TEXT,
+        "whose_move": nullable(PEER),
+        "subject": nullable(TEXT),
+        **_all("times connections", INDEX),
+        "longest": nullable(NUMBER),
+    },
     "changes": {
         "change": said(
             any_of("new", "gone"), "new if only the newer version breaks the rule, gone if only the older one"
@@ -169,6 +185,9 @@ LAKE_REPORT: Final = record(
     {
         "lake": TEXT,
         "as_of": said(nullable(TEXT), "run that left the tables so, as it was given; null for the last one"),
+        "since": said(
+            nullable(TEXT), "run that new_findings and new_diagnoses compare with; null if there is none"
+        ),
         "left_out": said(
             mapped(TEXT), "why there is no answer to a question although the lake has its tables"
         ),

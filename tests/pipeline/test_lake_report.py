@@ -13,12 +13,20 @@ import pytest
 from support.accessibility import faults, in_colours
 from support.browser import Browser
 from support.closed_schemas import validator
+from support.in_process import Here
+from support.lakes import CAPTURES, contents
 from support.npm import AXE, library
 from support.pictures import opened, page_data
 from support.tables import HOUR, Tables
 
 from amqpscope.pipeline import report as report_module
+from amqpscope.pipeline.capture_set import capture_sets
+from amqpscope.pipeline.compaction import compact_tables
+from amqpscope.pipeline.earlier import earlier
+from amqpscope.pipeline.engines import duckdb_engine
 from amqpscope.pipeline.heat import heat_of
+from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.questions import FURTHER_QUESTIONS
 from amqpscope.pipeline.report import LakeReport, lake_report, report_object
 from amqpscope.pipeline.report_page import report_html
@@ -194,6 +202,39 @@ def test_versions_are_compared_only_if_all_are_known(monkeypatch: pytest.MonkeyP
     assert reason in list(report_lines(report))
     assert report_object(report)["left_out"] == {"changes": reason}
     assert '"left_out":{"changes":"The lake has more than 1 groups' in report_html(report).replace(": ", ":")
+
+
+def test_what_is_new(tmp_path: Path) -> None:
+    """Compared with the run before, whose rows `compact` does not change, or with another one."""
+    path = tmp_path / "lake"
+    captures = [str(CAPTURES / "rules" / "amqp10" / name) for name in ("C-CHMAX", "C-CLOSE-AFTEROPEN")]
+    for number in (1, 2):
+        sets = capture_sets(captures[:number], "file")
+        Here(Any, make_plan(sets, 1, "chain"), None, captures, "file").write(str(path))
+        if number == 1:
+            report = compared(path)
+            assert report.left_out["new_findings"] == "The lake has no earlier run." and not report.since
+            assert "── New diagnoses" in list(report_lines(report))
+            known = {row["fingerprint"] for row in contents(path)["findings"]}
+    first = Lake(str(path)).runs()[0].name
+    last = {row["fingerprint"] for row in contents(path)["findings"]}
+    for since in ("", first[:6]):
+        report = compared(path, since)
+        new = {one["fingerprint"] for one in report.groups("new_findings")}
+        assert new == last - known and report.since == first and report.left_out == {}
+        compact_tables(Lake(str(path)))
+    assert f"  compared with the run {first}" in list(report_lines(report))
+    assert f'"since":"{first}"' in report_html(report)
+    found = json.loads(json.dumps(report_object(report)))
+    assert [error.message for error in validator("lake-report").iter_errors(found)] == []
+    assert compared(path, Lake(str(path)).runs()[1].name).groups("new_findings") == []
+
+
+def compared(path: Path, since: str = "") -> LakeReport:
+    """The report of a lake, compared with an earlier run."""
+    lake = Lake(str(path))
+    with duckdb_engine(lake, lake.all_parts()) as engine:
+        return lake_report(engine, "lake", "", earlier(lake, since))
 
 
 @pytest.fixture(scope="module")
