@@ -35,7 +35,7 @@ FILES, DIRECTORIES = ":files", ":directories"
 _TABLE = Path(__file__).with_name("commands.json")
 
 _FILE_METAVARS = ("PATH", "FILE", "[FORMAT:]FILE", "SOURCE", "A", "B")
-_DIRECTORY_METAVARS = ("FOLDER", "LAKE")
+_DIRECTORY_METAVARS = ("DIR", "FOLDER", "LAKE")
 
 _SELECTORS = ("all", "error", "warning", "note")
 
