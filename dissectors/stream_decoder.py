@@ -42,7 +42,7 @@ NOT_CREDIBLE: Final = 0
 
 CREDIBLE: Final = -1
 
-UNSURE: Final = "no frame stands where one is due after octets that were not captured"
+UNSURE: Final = "after octets that were not captured, no frame begins where a frame must begin"
 
 _DUMP_VERSION: Final = 6
 
@@ -318,7 +318,7 @@ class StreamDecoder(Dissector, ABC):
         if kept == MAX_KEPT_FRAME:
             problem = Problem("limit", kept, "", f"only the first {kept} octets of {size} are kept")
         else:
-            reason = f"not all of its {size} octets were captured; kept are the first {kept}"
+            reason = f"not all of its {size} octets were captured; the first {kept} octets are kept"
             problem = Problem("cut", kept, "", reason)
         self.frames[-1].add_problem(problem)
 

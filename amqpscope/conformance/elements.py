@@ -24,14 +24,14 @@ RULE: Final = "rule checked"
 
 DECODING: Final = {
     DEFINED: "decoded as the draft defines it",
-    FEBRUARY: "lost in the draft's text, decoded as in the XML of February 2011",
-    GENERIC: "lost in both, decoded generically; a descriptor is the final specification's",
+    FEBRUARY: "missing from the draft's text, decoded as in the XML of February 2011",
+    GENERIC: "missing from both texts, decoded generically, with the descriptor of the final specification",
     RULE: "rule that is checked on connections that speak the draft",
     "rule covered": "rule of the draft that another rule checks",
-    "rule before": "rule of the draft about what comes before the dialect shows, checked by the final's id",
-    "rule not observable": "rule of the draft that a capture does not show",
-    "rule lost": "rule of the final whose counterpart the draft's text lost",
-    "rule absent": "rule of the final that the draft does not have",
+    "rule before": "rule of the draft about octets before the dialect is known, checked as rule of the final",
+    "rule not observable": "rule of the draft of which a capture does not show whether a peer breaks it",
+    "rule lost": "rule of the final specification that is missing from the draft's surviving text",
+    "rule absent": "rule of the final specification that the draft does not have",
 }
 """What each status says."""
 

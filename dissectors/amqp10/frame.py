@@ -407,7 +407,7 @@ class FrameDecoder(StreamDecoder):
                         TRAILING,
                         behind,
                         "",
-                        f"the frame has octets behind its performative {frame.name}",
+                        f"the frame has octets after its performative {frame.name}",
                         True,
                     )
                 )

@@ -351,7 +351,7 @@ class ValueReader:
             self.problem(
                 "T-SIZE-OVERRUN",
                 start,
-                f"the value claims {counted(size, 'octet')}, but only {left} {are(left)} left",
+                f"the size of the value is {counted(size, 'octet')}, but only {left} {are(left)} left",
             )
         return self.rest(start)
 
@@ -513,7 +513,7 @@ class ValueReader:
                 "are swapped",
             )
         else:
-            self.problem_once("T-UUID-4122", start, f"the uuid has version {version}, which none is")
+            self.problem_once("T-UUID-4122", start, f"the uuid has version {version}, which is not defined")
 
     def char(self, scalar: i64, start: i64) -> object:
         """A char, or Raw where its 32 bits are no Unicode scalar value; `pos` is behind it."""
@@ -612,7 +612,7 @@ class ValueReader:
                 self.problem(
                     "T-SIZE-OVERRUN",
                     start,
-                    f"the value claims {counted(size, 'octet')}, but only {left} {are(left)} left",
+                    f"the size of the value is {counted(size, 'octet')}, but only {left} {are(left)} left",
                 )
             self.cut = True
         else:
@@ -777,7 +777,7 @@ class ValueReader:
             read += 1
         if read < count and (self.budget <= 0 or read == most):
             if self.budget >= 0:
-                self.problem("limit", start, f"an array of {count} items, {read} are decoded")
+                self.problem("limit", start, f"only {read} of the {count} items of the array are decoded")
                 if self.budget == 0:
                     self.budget = -1
             self.pos = self.end

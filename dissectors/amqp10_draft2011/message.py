@@ -80,7 +80,9 @@ class DraftSection:
             return octets
         name = self.name
         if name == "unknown":
-            problems.append(Problem("M-SECT-KNOWN", 0, "", f"no section has the code {self.code}", True))
+            problems.append(
+                Problem("M-SECT-KNOWN", 0, "", f"no section has the section-code {self.code}", True)
+            )
             return Raw(octets)
         reader = DRAFT.reader(MAX_VALUES)
         reader.buf = octets

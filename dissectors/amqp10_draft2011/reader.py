@@ -297,7 +297,7 @@ class DraftReader(Reader):
             self.reject(
                 owner,
                 index,
-                "the descriptor true, which marks several values, stands before a value that is not a list",
+                "the descriptor `true`, which marks several values, stands before a value that is not a list",
                 start,
                 found,
             )
@@ -306,7 +306,7 @@ class DraftReader(Reader):
         elif len(self.problems) == found or all(is_of(item, name) for item in items):
             if self.fitting(owner, index, items, name, start, found):
                 if bare and name and self.proven(owner, index):
-                    reason = "several values are sent in a list without the descriptor true"
+                    reason = "several values are sent in a list without the descriptor `true`"
                     self.problem("T-COMP-MULT-TRUE", start, reason, self.leaf(owner, index), False)
                 return items
         self.keep(owner, index, value)

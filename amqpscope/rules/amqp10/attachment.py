@@ -38,8 +38,8 @@ def handle_that_is_not_the_lowest(case: Case10, handle: int, lowest: i64) -> Non
     Why it matters: Receivers keep tables as large as the highest handle, so high handles cost memory. The
     specification recommends the lowest available handle.
     Silent when: the capture lacks octets that were sent after the session's begin, or when the rule has
-    already reported on the session. The rule is also silent when the peer uses more than 256 handles. A
-    handle counts as in use until the other peer has answered its detach.
+    already reported a finding for the session. The rule is also silent when the peer uses more than 256
+    handles. A handle counts as in use until the other peer has answered its detach.
     How to mend it: Allocate for each attach the lowest handle that is free on the session. Return a handle to
     the pool when the detach has been sent and answered.
     """
@@ -63,8 +63,9 @@ L_HANDLE_REUSE: Final = RULES.rule(
 def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None:
     """A peer gives a handle to another link before the other peer has detached the link that had the handle.
 
-    Demands: A peer may give a handle to another link only after both peers have detached the old link.
-    The specification's text about detach permits the reuse as soon as one peer has detached the old link.
+    Demands: A peer may give a handle to another link only after both peers have detached the old link. The
+    specification's text about detach permits the reuse as soon as the peer that uses the handle has detached
+    the old link.
     Source: transport.xml section definitions > handle; transport.xml section performatives > detach
     Evidence: the order of both peers' detaches, and the next attach with the same handle
     Why it matters: According to one passage of the specification, a handle becomes free only when both
@@ -181,21 +182,22 @@ L_REFUSE_NULL: Final = RULES.rule(
 
 
 def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
-    """A peer refuses a link, but its answering attach does not leave its own terminus null. A sender's own
-    terminus is its source, and a receiver's own terminus is its target.
+    """A peer refuses a link, but does not set its own terminus to null in its answering attach. A sender's
+    own terminus is its source, and a receiver's own terminus is its target.
 
     Demands: A peer that refuses a link must answer with an attach whose own terminus is null. A sender's own
     terminus is the source, and a receiver's own terminus is the target.
     Source: transport.xml section links > Establishing or Resuming a Link (Refusing a Link)
     Evidence: an answering attach, and a detach that the same peer sends right afterwards
-    Why it matters: A null terminus shows the other peer at once that the link is refused. With a terminus
-    present, the other peer may start to use the link before the detach arrives.
+    Why it matters: A null terminus shows the other peer at once that the link is refused. If the terminus is
+    not null, the other peer may start to use the link before the detach arrives.
     Silent when: the refusing peer sent another frame between its answering attach and its detach. The
     rule is also silent when more than one second passed between this attach and this detach.
     Only possible because: The peer may have accepted the attach first, and the link may have failed
     afterwards.
-    How to mend it: When refusing a link, send the answering attach with the local terminus null (source if
-    sender, target if receiver). Send a detach with closed=true and the error directly after this attach.
+    How to mend it: When you refuse a link, set your own terminus to null in the answering attach. Your own
+    terminus is the source if you are the sender, and the target if you are the receiver. Send a detach with
+    closed=true and the error directly after this attach.
     """
     case.report(
         L_REFUSE_NULL,
@@ -234,16 +236,17 @@ L_REFUSE_DETACH: Final = RULES.rule("L-REFUSE-DETACH", "MUST", "keyword", usual_
 
 
 def credit_on_a_refused_link(case: Case10, link: LinkEnd) -> None:
-    """A receiver answers an attach without a target, which refuses the link, and then grants link-credit
-    instead of detaching the link.
+    """A receiver refuses a link by an answering attach without a target, and then grants link-credit instead
+    of detaching the link.
 
-    Demands: A peer that attached a link with its own terminus null must detach the link at once.
+    Demands: A peer that sends an attach in which its own terminus is null must detach the link at once. A
+    receiver's own terminus is the target.
     Source: transport.xml section links > Establishing or Resuming a Link
-    Evidence: an attach whose own terminus is null, and the frames between that attach and the detach
+    Evidence: a receiver's attach without a target, and the frames between that attach and the detach
     Why it matters: The sender cannot know whether the link is refused or usable. Messages sent on this
     link-credit have no target.
-    Silent when: the receiver attached the link first, not in answer to the sender, or when the sender's
-    attach was not captured.
+    Silent when: the receiver's attach does not answer an attach of the sender, or when the sender's attach
+    was not captured.
     Only possible because: The receiver may send the detach immediately after the flow that grants
     link-credit.
     How to mend it: If the link is refused, send detach directly after the answering attach and grant no
@@ -287,8 +290,8 @@ def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     Source: transport.xml section links > Link Errors
     Evidence: a detach with an error, and a later flow, transfer or disposition of the other peer for that
     link
-    Why it matters: An error destroys the link endpoint. The other peer must end the session with errant-link,
-    which ends all other links of the session too.
+    Why it matters: An error destroys the link endpoint. The other peer must end the session with
+    amqp:session:errant-link. The end of the session also ends all its other links.
     Silent when: the detach may not yet have reached the peer. The finding is reported as possible, not as
     certain, when the peer may not yet have read the detach.
     How to mend it: On receiving a detach with an error, stop sending transfer, flow and disposition for this
@@ -343,22 +346,23 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     """A sender starts a new delivery although its own attach stated an incomplete unsettled map
     (incomplete-unsettled).
 
-    Demands: After an attach with an incomplete unsettled map, the peers must first settle the listed
-    deliveries, suspend the link and resume the link. Only then may a new delivery start.
+    Demands: After an attach with an incomplete unsettled map, the peers must first settle the deliveries that
+    the map lists, suspend the link and resume the link. Only then may a new delivery start.
     Source: transport.xml section links > Resuming Deliveries
-    Evidence: an attach with incomplete-unsettled, and the transfers, detaches and attaches after it
-    Why it matters: Both peers must first settle the listed deliveries and resume the link again until the
-    unsettled maps are complete. If new deliveries start earlier, the unsettled maps do not become
-    complete, and the state of unlisted deliveries stays unknown.
+    Evidence: an attach with incomplete-unsettled=true, and the transfers, detaches and attaches after this
+    attach
+    Why it matters: Both peers must first settle the deliveries in their unsettled maps, and resume the link
+    again until the unsettled maps are complete. If new deliveries start earlier, the unsettled maps do not
+    become complete, and the state of unlisted deliveries stays unknown.
     Silent when: the sender's attach was not captured, or when the transfer resumes a delivery. After each
     attach, the rule reports only the first new delivery.
-    How to mend it: After an attach with incomplete-unsettled, send only transfers with resume set. When the
-    listed deliveries are settled, detach and resume the link again, until incomplete-unsettled is false on
-    both sides.
+    How to mend it: After an attach with incomplete-unsettled=true, send only transfers with resume=true. When
+    the deliveries in the unsettled maps are settled, detach and resume the link again. Repeat this until
+    incomplete-unsettled is false in the attaches of both peers.
     """
     case.report(
         L_INCOMPLETE_SUSPEND,
-        "a new delivery is sent although the sender's own attach has incomplete-unsettled",
+        "a new delivery is sent although the sender's own attach has incomplete-unsettled=true",
         CERTAIN,
         {"link_state": link.state},
         [int(link.attachment.packet)],

@@ -75,8 +75,8 @@ def condition_of_another_frame(case: Case10, condition: str, carrier: str) -> No
     Source: transport.xml section definitions > connection-error, session-error, link-error; transport.xml
     section performatives > attach.handle
     Evidence: the family of the error condition, and the frame that carries the error
-    Why it matters: The condition names the endpoint that failed. If the condition arrives on another frame,
-    the receiver cannot tell whether the connection, the session or only the link is over.
+    Why it matters: The condition shows which endpoint failed. If the condition arrives on another frame, the
+    receiver cannot tell whether the connection, the session or only the link is over.
     Silent when: the frame is a close with amqp:session:handle-in-use, because the text about attach demands
     this close.
     Only possible because: The specification ties a condition to a frame only by the condition's name.
@@ -101,11 +101,11 @@ def description_in_another_script(case: Case10, tags: list[str]) -> None:
     do not use.
 
     Demands: A peer should write error texts in the first language of the other peer's incoming-locales that
-    it supports, or else in en-US.
+    the writing peer supports, or else in en-US.
     Source: transport.xml section performatives > open.incoming-locales
     Evidence: the incoming-locales of the other peer's open, and the description of the error
-    Why it matters: The description is text for a person. The other peer asked for English, so its user is
-    perhaps unable to read the description.
+    Why it matters: The description is text for a person. The other peer asked for English, so the user of the
+    other peer is perhaps unable to read the description.
     Silent when: the other peer's open was not captured. The rule is also silent when the other peer asks for
     languages other than English. The rule is also silent when most letters of the description are Latin
     letters.
@@ -138,7 +138,8 @@ def redirect_with_wrong_address(case: Case10, key: str) -> None:
     Source: transport.xml section definitions > link-error redirect
     Evidence: a detach with amqp:link:redirect, and the entries of its info map
     Why it matters: The other peer cannot follow the redirect, so the link stays unusable for the application.
-    Silent when: the info map lacks the entry, because the specification requires none.
+    Silent when: the info map does not contain the entry, because the specification does not require any of
+    these entries.
     How to mend it: In the info map of amqp:link:redirect, encode hostname, network-host and address as
     strings and port as an integer.
     """
@@ -206,16 +207,16 @@ def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
     """A peer ends a session with amqp:frame-size-too-small while a link of the session waits to be resumed.
 
     Demands: A peer whose unsettled map is too large for one frame should send a part of the map with
-    incomplete-unsettled, and not end the session.
+    incomplete-unsettled=true, instead of ending the session.
     Source: transport.xml section performatives > attach.unsettled, incomplete-unsettled
     Evidence: an attach that got no answer, and the error condition of the end
     Why it matters: Ending the session closes all its links. An unsettled map that does not fit into a frame
-    may be sent partially with incomplete-unsettled, without ending the session.
+    may be sent partially with incomplete-unsettled=true, without ending the session.
     Silent when: no delivery is unsettled on a link of the session, or when every attach was answered.
     Only possible because: A frame other than the attach may have been too large.
     How to mend it: If the unsettled map exceeds the max-frame-size, send an attach with a part of the map and
-    incomplete-unsettled true. Settle the deliveries of this part, and then resume the link again for the
-    other deliveries.
+    incomplete-unsettled=true. Settle the deliveries in this part of the map, and then resume the link again
+    for the other deliveries.
     """
     case.report(
         L_UNSETTLED_INCOMPLETE,

@@ -167,12 +167,13 @@ def frame_larger_than_agreed(case: Case10, size: i64, limit: int) -> None:
     Demands: A frame must not be larger than the max-frame-size in the open of the frame's receiver.
     Source: transport.xml section performatives > open.max-frame-size
     Evidence: the size of the frame, and the max-frame-size in the open of the other peer
-    Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
-    links of the connection.
+    Why it matters: The receiver must close the connection with amqp:connection:framing-error, which ends all
+    sessions and links of the connection.
     Silent when: the receiver's open was not captured. The rule is also silent when a part of the frame
     was not captured and amqpscope had to guess where the frame starts.
     How to mend it: Limit every frame, including header and performative, to the max-frame-size of the other
-    peer's open. Split large messages into several transfers with more set.
+    peer's open. Split large messages into several transfers, and set more=true on each of these transfers
+    except the last.
     """
     what = "has" if case.record.frame.missing == 0 else "has by its header"
     case.report(
@@ -262,11 +263,11 @@ def channel_beyond_agreed(case: Case10, limit: int) -> None:
     """A peer uses a channel number above the channel-max in the other peer's open.
 
     Demands: A frame must not use a channel number above the channel-max in the open of its receiver. The
-    channel-max also bounds the number of sessions.
+    channel-max also limits the number of sessions.
     Source: transport.xml section performatives > open.channel-max
     Evidence: the channel of the frame, and the channel-max in the open of the other peer
-    Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
-    links of the connection.
+    Why it matters: The receiver must close the connection with amqp:connection:framing-error, which ends all
+    sessions and links of the connection.
     Silent when: the receiver's open was not captured.
     How to mend it: Assign channel numbers no higher than the channel-max of the other peer's open. Reuse
     channels of ended sessions. Reject further sessions in the API when all channels are in use.
@@ -315,7 +316,8 @@ C_CLOSE_CH0_PIPE: Final = RULES.rule(
 def pipelined_close_off_channel_0(case: Case10) -> None:
     """A peer sends close on a channel other than 0 before it has received the other peer's open.
 
-    Demands: A close that a peer sends in one batch with its open must use channel 0.
+    Demands: A close that a peer sends together with its open, before the other peer's open arrives, must use
+    channel 0.
     Source: transport.xml section connections > Closing a Connection
     Evidence: an open and a close that were captured before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
@@ -342,7 +344,7 @@ def pipelined_empty_frame_off_channel_0(case: Case10) -> None:
 
     Demands: An empty frame must use channel 0 until the other peer's open has arrived.
     Source: transport.xml section connections > Idle Time-out
-    Evidence: the channel of the empty frame, and its place before or after the other peer's open
+    Evidence: the channel of the empty frame, and whether the empty frame comes before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may close the connection because of a mere heartbeat.
     Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
@@ -387,7 +389,7 @@ def open_off_channel_0(case: Case10) -> None:
     Source: transport.xml section connections > Opening a Connection
     Evidence: the channel of the open
     Why it matters: Before the open, the peers have agreed on no channel other than 0. The other peer may
-    close the connection with framing-error.
+    close the connection with amqp:connection:framing-error.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Write the open with channel number 0, and check which octets of the frame header hold the
     channel.
@@ -470,7 +472,7 @@ def second_open(case: Case10) -> None:
     Source: transport.xml section connections > Connection State Diagram
     Evidence: a second open in the same direction
     Why it matters: A peer states its limits only once per connection. The other peer cannot know which limits
-    apply, and may close the connection with illegal-state.
+    apply, and may close the connection with amqp:illegal-state.
     Silent when: the capture lacks octets that were sent after the first open, because the peers may have
     opened a new connection since then.
     How to mend it: Send open once per connection. To change limits or properties, close the connection and
@@ -542,16 +544,17 @@ C_OPEN_HOST: Final = RULES.rule("C-OPEN-HOST", "SHOULD", "keyword", by="client")
 
 
 def other_host_than_in_sasl(case: Case10, body: Open) -> None:
-    """A client names in its open another hostname than in its sasl-init.
+    """The hostname in a client's open differs from the hostname in its sasl-init.
 
-    Demands: If SASL or TLS already named a host, the hostname of open should be null or name the same host.
+    Demands: If SASL or TLS has already given the name of a host, the hostname of open should be null or the
+    same name.
     Source: transport.xml section performatives > open.hostname
     Evidence: the hostnames of sasl-init, of the TLS client hello and of open
-    Why it matters: The server authenticates the client for the hostname of sasl-init, but opens the host
-    that the open names. The client may have logged in to one host and then open another host.
-    Silent when: either frame names no hostname, or when the sasl-init was not captured.
-    How to mend it: Take the hostname of open and of sasl-init from the same setting, or leave hostname out of
-    open.
+    Why it matters: The server authenticates the client for the hostname of sasl-init, but opens the
+    connection for the hostname of open. The client may have logged in to one host and then use another host.
+    Silent when: the open or the sasl-init has no hostname, or when the sasl-init was not captured.
+    How to mend it: Take the hostname of open and the hostname of sasl-init from the same setting, or leave
+    the field hostname of open null.
     """
     me = case.me
     init = me.sasl.init

@@ -62,7 +62,7 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     """A sender sets the content-type of a message to a value that is not a media type of the form type,
     slash, subtype.
 
-    Demands: The content-type must be a symbol that names an RFC 2046 media type.
+    Demands: The content-type must be a symbol that is the name of a media type (RFC 2046).
     Source: messaging.xml section message-format > properties.content-type
     Evidence: the text of the content-type
     Why it matters: A receiver cannot use the content-type to choose how to read the body.
@@ -70,7 +70,7 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     0. The finding is reported as possible, not as certain, when the content-type is empty. The finding is
     also reported as possible when a server sends the message, because a server may forward what it received.
     Possible because: The {peer} may forward the content-type that the {peer} received. An empty content-type
-    may stand for no content-type.
+    may mean that the message has no content-type.
     How to mend it: Set content-type to a media type such as `application/json`, or leave the field null.
     Applications must not use content-type for their own type names. The field subject or
     application-properties can hold such names.
@@ -108,7 +108,7 @@ def content_type_of_another_body(case: Case10, content_type: str, body: str) -> 
     message/x-amqp+map or message/x-amqp+list. The finding is reported as possible, not as certain, when a
     server sends the message, because a server may forward what it received.
     Possible because: The {peer} may forward the content-type that the {peer} received. An empty content-type
-    may stand for no content-type.
+    may mean that the message has no content-type.
     How to mend it: Leave content-type null for amqp-value and amqp-sequence bodies. To send a serialized
     format such as JSON with its content-type, put its octets into a data section.
     """
@@ -137,7 +137,7 @@ def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> 
     0. The finding is reported as possible, not as certain, when the content-encoding is empty. The finding is
     also reported as possible when a server sends the message, because a server may forward what it received.
     Possible because: The {peer} may forward the content-encoding that the {peer} received. An empty
-    content-encoding may stand for no content-encoding.
+    content-encoding may mean that the message has no content-encoding.
     How to mend it: Set content-encoding only if the body is a data section with encoded octets. Put
     compressed content into a data section. Leave content-encoding null for amqp-value and amqp-sequence
     bodies.
@@ -236,8 +236,8 @@ def unregistered_content_encoding(case: Case10, encoding: str) -> None:
     Demands: The content-encoding should be a coding of the IANA registry of HTTP content codings.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: the text of the content-encoding
-    Why it matters: A receiver does not know how to decode the body. In most cases, the content-encoding names
-    a character set, which belongs in the content-type.
+    Why it matters: A receiver does not know how to decode the body. In most cases, the content-encoding is
+    the name of a character set, which belongs in the content-type.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     Only possible because: A specification that this rule does not know may define the content-encoding.
@@ -309,7 +309,7 @@ def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
     """
     case.report(
         M_DA_REJECTED_TYPE,
-        f"the delivery-annotation rejected is {sent_name(value)}, not error",
+        f"the delivery-annotation `rejected` has the type {sent_name(value)}, not the type error",
         CERTAIN,
         {"value": sent_name(value)},
     )
@@ -360,9 +360,9 @@ def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
     Source: types.xml section encodings
     Evidence: a time in the message that is plausible only with its octets in reverse order
     Why it matters: AMQP sends the highest octet of a number first. A sender that does not convert the byte
-    order sends other numbers than it means, and receivers misread the time.
+    order sends wrong numbers, and receivers misread the time.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
-    0. Numbers other than times are not examined, because both octet orders give credible values.
+    0. Numbers other than times are not examined, because such numbers are plausible in both octet orders.
     Only possible because: The sender may really mean this time, or the {peer} may forward a time that the
     {peer} received.
     How to mend it: Encode every number in network byte order (big-endian). Convert a number before you copy
@@ -394,8 +394,8 @@ def message_id_used_twice(case: Case10, first: MessageDigest) -> None:
     Why it matters: A receiver that uses the message-id to drop duplicates or to find a reply takes the second
     message for the first. The second message may be lost.
     Silent when: the two messages have the same properties, application-properties and body, because the
-    sender may have sent one message twice. The rule is also silent when the message is not among the
-    first messages of the connection in its direction.
+    sender may have sent one message twice. The rule remembers only the first messages that each peer sends on
+    a connection, and is silent about later messages.
     Only possible because: The {peer} may forward messages that other programs have created.
     How to mend it: Create a new message-id for each message, for example a UUID. Applications that reuse a
     message object must set a new message-id before they send it again with other content.

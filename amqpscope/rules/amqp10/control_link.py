@@ -58,7 +58,7 @@ def coordinator_as_source(case: Case10, problem: Problem) -> None:
     Source: transactions.xml section coordination > coordinator
     Evidence: an attach with a coordinator as source
     Why it matters: A coordinator only receives declare and discharge messages and never sends any. The other
-    peer may refuse the link with invalid-field.
+    peer may refuse the link with amqp:invalid-field.
     Silent when: a part of the frame was not captured, or when octets just before the frame were not captured.
     How to mend it: Put the coordinator into the field target, and an ordinary source into the field source.
     The controller attaches the control link as sender.
@@ -100,20 +100,23 @@ TX_CTRL_REJECTED: Final = RULES.rule("TX-CTRL-REJECTED", "SHOULD", "keyword", by
 
 
 def control_link_without_rejected(case: Case10) -> None:
-    """A controller attaches a control link whose source does not offer the outcome rejected.
+    """A controller attaches a control link whose source does not offer the outcome `rejected` to the
+    coordinator.
 
-    Demands: A controller should attach its control link so that the coordinator may answer with the outcome
-    rejected.
+    Demands: The source of a control link should offer the outcome `rejected`, so that the coordinator may
+    answer with this outcome.
     Source: transactions.xml section txn-declare
     Evidence: the outcomes in the source of the controller's attach
-    Why it matters: The coordinator can then report a failure only by detaching the link. The detach rolls
-    back all other transactions that were declared on the link.
-    Silent when: the source lists no outcomes, which permits every outcome, or when the source lists a symbol
-    that names no outcome.
+    Why it matters: Without the outcome `rejected`, the coordinator can report a failure only by detaching the
+    link. The detach rolls back all other transactions that were declared on the link.
+    Silent when: the source lists no outcomes, because such a source permits every outcome. The rule is also
+    silent when the source lists a symbol that is not the name of an outcome.
     How to mend it: Include `amqp:rejected:list` in the outcomes of the control link's source, and handle the
-    outcome rejected for declare and discharge.
+    outcome `rejected` for declare and discharge.
     """
-    case.report(TX_CTRL_REJECTED, "the outcomes of the control link's source lack amqp:rejected:list")
+    case.report(
+        TX_CTRL_REJECTED, "the outcomes of the control link's source do not include amqp:rejected:list"
+    )
 
 
 def judge_attach(case: Case10, body: Attach) -> None:
@@ -224,8 +227,8 @@ def declare_settled(case: Case10) -> None:
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller does not
     get the txn-id.
     Silent when: a part of the message was not captured.
-    How to mend it: Send the declare with settled=false, and attach the control link with a
-    snd-settle-mode other than settled. Wait for the disposition with the outcome declared.
+    How to mend it: Send the declare with settled=false, and attach the control link with a snd-settle-mode
+    other than `settled`. Wait for the disposition with the outcome `declared`.
     """
     case.report(TX_DECLARE_UNSETTLED, "a declare is sent with settled=true")
 
@@ -244,9 +247,8 @@ def discharge_settled(case: Case10) -> None:
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller never
     learns whether the transaction was committed.
     Silent when: a part of the message was not captured.
-    How to mend it: Send the discharge with settled=false, and attach the control link with a
-    snd-settle-mode other than settled. Report the commit to the application only after the outcome
-    accepted has arrived.
+    How to mend it: Send the discharge with settled=false, and attach the control link with a snd-settle-mode
+    other than `settled`. Report the commit to the application only after the outcome `accepted` has arrived.
     """
     case.report(TX_DISCHARGE_UNSETTLED, "a discharge is sent with settled=true")
 
@@ -294,7 +296,7 @@ def several_transactions_on_a_session(case: Case10, live: int, pending: int, cer
     coordinator does not offer several transactions per session.
 
     Demands: A controller may have several live transactions on one session only if the coordinator offers
-    multi-txns-per-ssn.
+    amqp:multi-txns-per-ssn.
     Source: transactions.xml section coordination > txn-capability multi-txns-per-ssn
     Evidence: the number of live transactions of the session
     Why it matters: The coordinator may refuse the declare, or assign the work of both transactions to one
@@ -323,15 +325,17 @@ def discharge_of_no_transaction(case: Case10, txn_id: bytes) -> None:
     """A controller sends a discharge for a transaction that was not declared or that the controller has
     already discharged.
 
-    Demands: A discharge must name a live transaction: one that is declared and not yet discharged.
+    Demands: A discharge must have the txn-id of a live transaction. A transaction is live when it is declared
+    and not yet discharged.
     Source: transactions.xml section coordination > discharge, transaction-error unknown-id
     Evidence: the txn-id of the discharge, and the txn-ids of the live transactions
-    Why it matters: The coordinator can only refuse the discharge. Work that the application believes
-    committed is not committed.
+    Why it matters: The coordinator can only refuse the discharge. The application considers the work
+    committed, although the work is not committed.
     Silent when: octets of either peer or of the message were not captured, or when there were more
     transactions than the rule remembers.
-    How to mend it: Wait for the outcome declared and use its txn-id in the discharge. Forget the txn-id once
-    the discharge is sent. A common cause is that both the normal path and a cleanup path end the transaction.
+    How to mend it: Wait for the outcome `declared` and use its txn-id in the discharge. Forget the txn-id
+    once the discharge is sent. A common cause is that both the normal path and a cleanup path end the
+    transaction.
     """
     me = case.me
     ledger = case.ledger
@@ -368,12 +372,13 @@ def discharged_while_incomplete(case: Case10, transaction: Transaction, packet: 
     Demands: A controller must not discharge a transaction while a delivery that it posted under the
     transaction is incomplete.
     Source: transactions.xml section txn-work > Transactional Posting
-    Evidence: a discharge between two transfers of a delivery that carries the same txn-id
+    Evidence: a discharge between two transfers of a delivery that has the same txn-id as the discharge
     Why it matters: The resource cannot know whether the rest of the delivery belongs to the transaction. The
     resource must roll the transaction back.
     Silent when: the capture lacks octets that either peer sent after the delivery's first transfer.
     How to mend it: Send the last transfer of every delivery of the transaction, or abort the delivery, before
-    the discharge. Let commit wait for pending sends, including those of other threads.
+    the discharge. Before a commit, wait until all pending sends are complete, including the pending sends of
+    other threads.
     """
     case.report(
         TX_POST_PARTIAL,
@@ -400,8 +405,9 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     transaction.
     Silent when: octets of either peer were not captured. The rule is also silent when the link-credit was
     used up, withdrawn or drained as far as the controller could know.
-    How to mend it: Before the discharge, set drain or reduce link-credit to 0 on every link that acquires
-    under the transaction. Wait until the sender's flow or transfers show that no link-credit is left.
+    How to mend it: Before the discharge, send a flow with drain=true or with link-credit 0 on every link that
+    acquires messages under the transaction. Wait until the sender's flow or transfers show that no
+    link-credit is left.
     """
     case.report(
         TX_ACQ_CREDIT,

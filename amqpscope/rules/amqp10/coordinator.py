@@ -25,23 +25,24 @@ TX_DECLARE_OK: Final = RULES.rule("TX-DECLARE-OK", "MUST", "definition", by="rec
 
 
 def declare_answered_by_another_outcome(case: Case10, request: ControlRequest, state: object) -> None:
-    """A coordinator answers a declare with an outcome that is neither the outcome declared nor a failure.
+    """A coordinator answers a declare with an outcome that is not the outcome `declared` and does not report
+    a failure.
 
     Demands: A coordinator must answer a successful declare with a disposition whose state is the outcome
-    declared.
+    `declared`.
     Source: transactions.xml section txn-declare
     Evidence: the state of the disposition for the declare
     Why it matters: The controller gets no txn-id and cannot know whether a transaction exists.
     Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
     when the coordinator only settles the declare, without a state.
-    How to mend it: Answer a successful declare with a disposition whose state is the outcome declared
-    with the txn-id. Do not answer with accepted, and do not settle the declare without a state.
+    How to mend it: Answer a successful declare with a disposition whose state is the outcome `declared` with
+    the txn-id. Do not answer with the outcome `accepted`, and do not settle the declare without a state.
     """
     case.report(
         TX_DECLARE_OK,
         "the coordinator settles a declare without a state"
         if state is None
-        else f"the coordinator answers a declare with {_name(state)}, not with declared",
+        else f"the coordinator answers a declare with {_name(state)}, not with the outcome `declared`",
         POSSIBLE if state is None else CERTAIN,
         {},
         [int(request.packet)],
@@ -52,17 +53,19 @@ TX_DECLARE_FAIL_REJECT: Final = RULES.rule("TX-DECLARE-FAIL-REJECT", "MUST", "ke
 
 
 def declare_not_rejected(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
-    """A coordinator does not answer a failed declare with the outcome rejected and a transaction error.
+    """A coordinator does not answer a failed declare with the outcome `rejected` and a transaction error.
 
-    Demands: A coordinator must answer a failed declare with the outcome rejected and a transaction error, if
-    the source of the control link offers rejected.
+    Demands: A coordinator must answer a failed declare with the outcome `rejected` and a transaction error,
+    if the source of the control link offers the outcome `rejected`.
     Source: transactions.xml section txn-declare
     Evidence: the outcomes in the source of the control link, and the disposition for the declare
-    Why it matters: The controller cannot know why the declare failed, or takes the transaction for declared.
+    Why it matters: The controller cannot know why the declare failed, or assumes that the transaction was
+    declared.
     Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
     when the coordinator sends an error that is not a transaction error.
-    How to mend it: Answer a failed declare with rejected, and set its error to a transaction error (a
-    condition that begins with `amqp:transaction:`). Do not use released or modified.
+    How to mend it: Answer a failed declare with the outcome `rejected`, and put a transaction error into this
+    outcome. The condition of a transaction error begins with `amqp:transaction:`. Do not use the outcomes
+    `released` and `modified`.
     """
     case.report(
         TX_DECLARE_FAIL_REJECT,
@@ -78,17 +81,17 @@ TX_DECLARE_FAIL_DETACH: Final = RULES.rule("TX-DECLARE-FAIL-DETACH", "MUST", "ke
 
 def declare_failed_without_detach(case: Case10, request: ControlRequest, state: object) -> None:
     """A coordinator answers a failed declare with an outcome instead of a detach, although the control link's
-    source does not offer rejected.
+    source does not offer the outcome `rejected`.
 
-    Demands: If the source of the control link does not offer rejected, the coordinator must answer a failed
-    declare by detaching the link with the transaction error.
+    Demands: If the source of the control link does not offer the outcome `rejected`, the coordinator must
+    answer a failed declare by detaching the link with the transaction error.
     Source: transactions.xml section txn-declare
     Evidence: the disposition for the declare, and the error of the detach
-    Why it matters: The controller did not offer the outcome rejected, so the controller perhaps does not
+    Why it matters: The controller did not offer the outcome `rejected`, so the controller perhaps does not
     understand the outcome and does not learn why the declare failed.
     Silent when: octets of either peer were not captured, or when the link's source lists no outcomes.
-    How to mend it: If the source of the control link does not list rejected, detach the control link with the
-    transaction error instead of sending an outcome.
+    How to mend it: If the source of the control link does not list the outcome `rejected`, detach the control
+    link with the transaction error instead of sending an outcome.
     """
     case.report(
         TX_DECLARE_FAIL_DETACH,
@@ -110,18 +113,17 @@ TX_DISCHARGE_FAIL_REJECT: Final = RULES.rule(
 
 
 def discharge_not_rejected(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
-    """A coordinator does not answer a failed discharge with the outcome rejected and a transaction error.
+    """A coordinator does not answer a failed discharge with the outcome `rejected` and a transaction error.
 
-    Demands: A coordinator must answer a failed discharge with the outcome rejected and a transaction error,
-    if the source of the control link offers rejected.
+    Demands: A coordinator must answer a failed discharge with the outcome `rejected` and a transaction error,
+    if the source of the control link offers the outcome `rejected`.
     Source: transactions.xml section txn-discharge
     Evidence: the outcomes in the source of the control link, and the disposition for the discharge
-    Why it matters: The controller cannot know that the work was rolled back, nor why the work was rolled
-    back.
+    Why it matters: The controller can know neither that the work was rolled back nor the reason.
     Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
     when the coordinator sends an error that is not a transaction error.
-    How to mend it: Answer a failed discharge with rejected, and set its error to one of the transaction
-    errors, such as `amqp:transaction:rollback`. Do not use released or modified.
+    How to mend it: Answer a failed discharge with the outcome `rejected`, and put a transaction error into
+    this outcome, such as `amqp:transaction:rollback`. Do not use the outcomes `released` and `modified`.
     """
     case.report(
         TX_DISCHARGE_FAIL_REJECT,
@@ -143,17 +145,17 @@ TX_DISCHARGE_FAIL_DETACH: Final = RULES.rule(
 
 def discharge_failed_without_detach(case: Case10, request: ControlRequest, state: object) -> None:
     """A coordinator answers a failed discharge with an outcome instead of a detach, although the control
-    link's source does not offer rejected.
+    link's source does not offer the outcome `rejected`.
 
-    Demands: If the source of the control link does not offer rejected, the coordinator must answer a failed
-    discharge by detaching the link with the transaction error.
+    Demands: If the source of the control link does not offer the outcome `rejected`, the coordinator must
+    answer a failed discharge by detaching the link with the transaction error.
     Source: transactions.xml section txn-discharge
     Evidence: the disposition for the discharge, and the error of the detach
-    Why it matters: The controller did not offer the outcome rejected, so the controller perhaps does not
+    Why it matters: The controller did not offer the outcome `rejected`, so the controller perhaps does not
     understand the outcome and does not learn why the discharge failed.
     Silent when: octets of either peer were not captured, or when the link's source lists no outcomes.
-    How to mend it: If the source of the control link does not list rejected, detach the control link with the
-    transaction error instead of sending an outcome.
+    How to mend it: If the source of the control link does not list the outcome `rejected`, detach the control
+    link with the transaction error instead of sending an outcome.
     """
     case.report(
         TX_DISCHARGE_FAIL_DETACH,
@@ -173,14 +175,15 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
 
     Demands: The discharge of a live transaction with fail=true must always succeed.
     Source: transactions.xml section txn-discharge
-    Evidence: an outcome rejected that answers a discharge with fail=true
+    Evidence: an outcome `rejected` that answers a discharge with fail=true
     Why it matters: Even a failure of the coordinator leads to the rollback that the controller asks for.
     After a refusal, the controller does not know the state of its work.
     Silent when: octets of either peer were not captured, or when no transaction with this txn-id was
     declared. The finding is reported as possible, not as certain, when the coordinator states that the
     transaction is unknown or has timed out.
-    How to mend it: Answer the discharge of a live transaction with the outcome accepted if the discharge sets
-    fail to true. If an internal step fails, roll the transaction back nevertheless and answer with accepted.
+    How to mend it: Answer the discharge of a live transaction with the outcome `accepted` if the discharge
+    sets fail to true. If an internal step fails, roll the transaction back nevertheless and answer with the
+    outcome `accepted`.
     """
     case.report(
         TX_DISCHARGE_ROLLBACK_OK,
@@ -295,15 +298,15 @@ def goes_on_after_an_incomplete_posting(
     incomplete.
 
     Demands: If a delivery is incomplete when its transaction is discharged, the coordinator must detach the
-    control link with transaction-rollback.
+    control link with amqp:transaction:rollback.
     Source: transactions.xml section txn-work > Transactional Posting
     Evidence: the error of the detach on the control link
     Why it matters: The coordinator must not answer the discharge, but must detach the control link with
-    transaction-rollback. The answer leaves the work half done.
+    amqp:transaction:rollback. The answer leaves the work half done.
     Silent when: octets of either peer were not captured.
     How to mend it: When a discharge arrives, check the transaction for incomplete deliveries. If a delivery
-    is incomplete, roll the transaction back and detach the control link with the error transaction-rollback.
-    Do not send an outcome.
+    is incomplete, roll the transaction back and detach the control link with the error
+    amqp:transaction:rollback. Do not send an outcome.
     """
     case.report(
         TX_POST_PARTIAL_REACT,
@@ -331,15 +334,15 @@ def goes_on_after_an_outcome_under_another(
     under another transaction.
 
     Demands: If a delivery of one live transaction gets an outcome under another transaction, the coordinator
-    must detach the control link with transaction-rollback.
+    must detach the control link with amqp:transaction:rollback.
     Source: transactions.xml section txn-work > Transactional Retirement
     Evidence: the error of the detach on the control link
     Why it matters: The coordinator must not answer the discharge, but must detach the control link with
-    transaction-rollback. The two transactions cannot both be committed.
+    amqp:transaction:rollback. The two transactions cannot both be committed.
     Silent when: octets of either peer were not captured.
     How to mend it: Compare the txn-id of each outcome with the txn-id of its delivery. If the two txn-ids
     name different live transactions, roll back and detach the control link with the error
-    transaction-rollback.
+    amqp:transaction:rollback.
     """
     case.report(
         TX_RET_OTHER_REACT,
@@ -385,7 +388,7 @@ def goes_on_after_a_settled_request(case: Case10, request: ControlRequest) -> No
 
 
 def _name(state: object) -> str:
-    return state.definition().name if isinstance(state, Composite) else "another state"
+    return f"the outcome `{state.definition().name}`" if isinstance(state, Composite) else "another state"
 
 
 def _condition(state: object) -> str:

@@ -71,7 +71,7 @@ def pieces_counted(case: Case10, link: LinkEnd, value: int) -> None:
     Silent when: the capture lacks octets that were sent after the attach, or when the stated delivery-count
     is not the number of transfers.
     How to mend it: Increase delivery-count once per delivery, not for each transfer frame. Transfers that
-    continue a delivery (after more) must not change delivery-count or link-credit.
+    continue a delivery must not change delivery-count or link-credit.
     """
     case.report(
         L_DC_UNIT,
@@ -96,9 +96,9 @@ def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     Why it matters: The second flow misstates how many deliveries the sender may still send. The receiver may
     grant too little or too much link-credit.
     Silent when: the receiver may have granted other link-credit between the two flows. The rule is also
-    silent when the sender started no delivery between the two flows. The rule is also silent when a
-    delivery was aborted or resumed, or is incomplete, or when the flow lacks delivery-count or
-    link-credit. The rule is also silent when the delivery-count of the flow differs from the number of
+    silent when the sender started no delivery between the two flows. The rule is also silent when a delivery
+    was aborted or resumed, or is incomplete. The rule is also silent when the flow has no delivery-count or
+    no link-credit. The rule is also silent when the delivery-count of the flow differs from the number of
     deliveries. The rule is also silent when the link is being drained, or when octets were not captured.
     How to mend it: Decrease link-credit by one whenever delivery-count rises by one. Change both values
     in one place of the code and under one lock. Read the link-credit and the delivery-count of a flow at
@@ -180,21 +180,21 @@ L_AVAIL_OWNER: Final = RULES.rule(
 
 
 def available_of_its_own(case: Case10, link: LinkEnd, value: int) -> None:
-    """A receiver states in a flow more available messages than the sender has ever stated.
+    """In a flow, a receiver states a higher number of available messages than the sender has ever stated.
 
-    Demands: A receiver's flow must repeat the sender's last value of available, minus the messages received
-    since. Only the sender may set a new value.
+    Demands: The field available of a receiver's flow must repeat the sender's last value of this field, minus
+    the number of messages received since. Only the sender may set a new value.
     Source: transport.xml section performatives > flow.available; transport.xml section links > Flow Control
-    Evidence: available in a receiver's flow, and available in the sender's last flow
+    Evidence: the field available in a receiver's flow, and the same field in the sender's last flow
     Why it matters: Only the sender knows how many messages wait. Whoever reads the receiver's flow gets a
     false number.
     Silent when: the capture lacks octets that either peer sent after the attach.
-    How to mend it: In flows of a receiver, repeat the last available value of the sender, minus the messages
-    received since then, or leave available out. Do not state a value of available that you have made up.
+    How to mend it: In flows of a receiver, set the field available to the sender's last value minus the
+    number of messages received since. Alternatively, leave the field null. Do not send a value of your own.
     """
     case.report(
         L_AVAIL_OWNER,
-        f"a receiver's flow has available {value}, but the sender has stated "
+        f"the field available of a receiver's flow is {value}, but the sender has stated "
         + (f"{link.receipt.available} at most" if link.receipt.available >= 0 else "no number"),
         CERTAIN,
         {"available": int(max(link.receipt.available, 0))},
@@ -211,19 +211,20 @@ L_AVAIL_FLOOR: Final = RULES.rule(
 
 
 def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
-    """A receiver states a value of available that it has counted down below zero.
+    """A receiver counts the number of available messages down below zero, and sends the result in the field
+    available.
 
-    Demands: A receiver must not decrease its value of available below zero.
+    Demands: A receiver must not decrease its value of the field available below zero.
     Source: transport.xml section links > Flow Control (available)
-    Evidence: a value of available in the receiver's flow that is slightly below 2^32
+    Evidence: a value slightly below 2^32 in the field available of the receiver's flow
     Why it matters: As an unsigned number, the value reads as about four billion waiting messages.
     Silent when: the capture lacks octets that either peer sent after the attach.
-    How to mend it: Stop at 0 when counting down available for each received message. Unsigned subtraction
-    must not wrap around.
+    How to mend it: When you count down the number of available messages for each received message, stop at 0.
+    Unsigned subtraction must not wrap around.
     """
     case.report(
         L_AVAIL_FLOOR,
-        f"a receiver's flow has available {value}: the count has wrapped below 0",
+        f"the field available of a receiver's flow is {value}: the count has wrapped below 0",
         CERTAIN,
         {"available": int(max(link.receipt.available, 0))},
     )

@@ -49,7 +49,7 @@ D_ABORT_MORE: Final = RULES.rule("D-ABORT-MORE", "SHOULD NOT", "keyword", by="se
 
 
 def abort_with_more(case: Case10, body: Transfer) -> None:
-    """A sender sends a transfer with both aborted and more set.
+    """A sender sends a transfer with both aborted=true and more=true.
 
     Demands: A transfer with aborted=true should not have more=true.
     Source: transport.xml section performatives > transfer.more
@@ -60,7 +60,7 @@ def abort_with_more(case: Case10, body: Transfer) -> None:
     How to mend it: Set more to false in the transfer that aborts a delivery.
     """
     if body.aborted and body.more:
-        case.report(D_ABORT_MORE, "a transfer has both aborted and more set")
+        case.report(D_ABORT_MORE, "a transfer has both aborted=true and more=true")
 
 
 D_ID_PRESENT: Final = RULES.rule(
@@ -74,8 +74,8 @@ def first_transfer_without_delivery_id(case: Case10) -> None:
     Demands: The first transfer of a delivery must carry a delivery-id.
     Source: transport.xml section performatives > transfer.delivery-id
     Evidence: the first transfer on the link after a complete delivery
-    Why it matters: No disposition can name the delivery, so the receiver cannot settle it or state its
-    outcome.
+    Why it matters: No disposition can name the delivery, so the receiver can neither settle the delivery nor
+    state its outcome.
     Silent when: the capture lacks octets that were sent after the attach, because the transfer may continue
     an earlier delivery.
     How to mend it: Set delivery-id in the first transfer of every delivery, with the next number of the
@@ -96,7 +96,8 @@ def first_transfer_without_delivery_tag(case: Case10) -> None:
     Source: transport.xml section performatives > transfer.delivery-tag; transport.xml section links >
     Transferring a Message
     Evidence: the first transfer on the link after a complete delivery
-    Why it matters: When the link is resumed, the peers cannot identify the delivery among the others.
+    Why it matters: When the link is resumed, the peers cannot identify the delivery among the other
+    deliveries.
     Silent when: the capture lacks octets that were sent after the attach, because the transfer may continue
     an earlier delivery.
     How to mend it: Set a delivery-tag that is unique on the link in the first transfer of every delivery,
@@ -111,7 +112,7 @@ D_FMT_PRESENT: Final = RULES.rule(
 
 
 def first_transfer_without_message_format(case: Case10, several: bool) -> None:
-    """The first transfer of a delivery lacks message-format.
+    """The first transfer of a delivery has no message-format.
 
     Demands: The first transfer of a delivery must carry message-format.
     Source: transport.xml section performatives > transfer.message-format
@@ -155,16 +156,16 @@ def aborted_before_it_began(case: Case10) -> None:
     Demands: A sender may abort only a delivery that it has already begun to send. The specification's
     examples of resumed deliveries are an exception.
     Source: transport.xml section links > Transferring Large Messages (fragmentation diagrams)
-    Evidence: a transfer with aborted=true that is the first of its delivery and does not set resume
-    Why it matters: No delivery exists yet that could be aborted. The receiver may wait for or count a
-    delivery that never comes.
+    Evidence: a transfer with aborted=true and without resume=true that is the first transfer of its delivery
+    Why it matters: No delivery exists yet that could be aborted. The receiver may wait for a delivery that
+    never comes, or may count this delivery.
     Silent when: the capture lacks octets that were sent after the attach, or when the delivery is resumed.
     Only possible because: In examples of the specification, a sender aborts a resumed delivery with its first
     transfer.
-    How to mend it: Set aborted only in a transfer that continues a delivery already begun. If no transfer of
-    the delivery was sent yet, send nothing at all.
+    How to mend it: Set aborted=true only in a transfer that continues a delivery. If no transfer of the
+    delivery was sent yet, send nothing at all.
     """
-    case.report(D_ABORT_ONLYOPEN, "the first transfer of a delivery has aborted set", POSSIBLE)
+    case.report(D_ABORT_ONLYOPEN, "the first transfer of a delivery has aborted=true", POSSIBLE)
 
 
 D_TAG_UNIQUE: Final = RULES.rule(
@@ -173,7 +174,7 @@ D_TAG_UNIQUE: Final = RULES.rule(
 
 
 def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
-    """A sender uses a delivery-tag again while an earlier delivery with the same delivery-tag may be
+    """A sender uses a delivery-tag again while an earlier delivery with the same delivery-tag may still be
     unsettled.
 
     Demands: A delivery-tag must be unique among the deliveries of the link that either peer may consider
@@ -296,12 +297,12 @@ def continuation_with_other_delivery_id(case: Case10, delivery: Delivery, value:
     Demands: A later transfer of a delivery may repeat the delivery-id, but must not change it.
     Source: transport.xml section performatives > transfer.delivery-id
     Evidence: the delivery-id of later transfers of a delivery
-    Why it matters: The transfer belongs to another delivery, and transfers of two deliveries must not
-    interleave on a link. The receiver cannot assemble the message.
+    Why it matters: By its delivery-id, the transfer belongs to another delivery, and transfers of two
+    deliveries must not interleave on a link. The receiver cannot assemble the message.
     Silent when: the capture lacks octets that were sent after the attach.
     How to mend it: In later transfers of a delivery, repeat the delivery-id of the first transfer or leave
-    the delivery-id out. Do not increase delivery-id per transfer, and complete a delivery before beginning
-    the next.
+    the delivery-id out. Do not increase delivery-id for each transfer. Complete a delivery before you begin
+    the next delivery.
     """
     case.report(
         D_ID_CONT,
@@ -432,10 +433,10 @@ D_SNDMODE_UNSETTLED: Final = RULES.rule(
 
 
 def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> None:
-    """A sender sends a transfer with settled=true on a link with snd-settle-mode unsettled.
+    """A sender sends a transfer with settled=true on a link with snd-settle-mode `unsettled`.
 
-    Demands: On a link with snd-settle-mode unsettled, a transfer must not have settled=true unless it aborts
-    the delivery.
+    Demands: On a link with snd-settle-mode `unsettled`, a transfer must not have settled=true unless it
+    aborts the delivery.
     Source: transport.xml section performatives > transfer.settled; transport.xml section definitions >
     sender-settle-mode
     Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
@@ -453,7 +454,7 @@ def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
         if attach.snd_settle_mode == 0:
             case.report(
                 D_SNDMODE_UNSETTLED,
-                "a transfer is settled on a link with snd-settle-mode unsettled",
+                "a transfer is settled on a link with snd-settle-mode `unsettled`",
                 CERTAIN,
                 {"snd_settle_mode": "unsettled"},
             )
@@ -465,11 +466,11 @@ D_SNDMODE_SETTLED: Final = RULES.rule(
 
 
 def unsettled_on_settled_link(case: Case10, link: LinkEnd, body: Transfer) -> None:
-    """On a link with snd-settle-mode settled, a sender completes a delivery without settled=true on any
-    of the delivery's transfers.
+    """On a link with snd-settle-mode `settled`, a sender completes a delivery without settled=true on any of
+    the delivery's transfers.
 
-    Demands: On a link with snd-settle-mode settled, every delivery must have settled=true on at least one of
-    its transfers.
+    Demands: On a link with snd-settle-mode `settled`, every delivery must have settled=true on at least one
+    of its transfers.
     Source: transport.xml section performatives > transfer.settled; transport.xml section definitions >
     sender-settle-mode
     Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
@@ -486,7 +487,7 @@ def unsettled_on_settled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     if not body.settled and not before and not body.aborted:
         case.report(
             D_SNDMODE_SETTLED,
-            "the sender leaves a delivery unsettled on a link with snd-settle-mode settled",
+            "the sender leaves a delivery unsettled on a link with snd-settle-mode `settled`",
             CERTAIN,
             {"snd_settle_mode": "settled"},
         )
@@ -498,10 +499,11 @@ D_RCVMODE_RAISE: Final = RULES.rule(
 
 
 def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
-    """A sender asks for rcv-settle-mode second in a transfer on a link whose agreed rcv-settle-mode is first.
+    """A sender asks for rcv-settle-mode `second` in a transfer on a link whose agreed rcv-settle-mode is
+    `first`.
 
-    Demands: A transfer must not ask for rcv-settle-mode second on a link whose receiver attached with mode
-    first.
+    Demands: A transfer must not ask for rcv-settle-mode `second` on a link whose receiver attached with
+    rcv-settle-mode `first`.
     Source: transport.xml section performatives > transfer.rcv-settle-mode
     Evidence: the rcv-settle-mode of the receiver's attach and of the transfer
     Why it matters: The receiver would have to wait for a settlement by the sender, which the receiver did not
@@ -521,7 +523,7 @@ def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
     if not theirs.rcv_settle_mode:
         case.report(
             D_RCVMODE_RAISE,
-            "a transfer has rcv-settle-mode second, but the receiver attached with first",
+            "a transfer has rcv-settle-mode `second`, but the receiver attached with rcv-settle-mode `first`",
             POSSIBLE if body.more else attach_read(case, link),
             {"rcv_settle_mode": "first"},
         )

@@ -5,7 +5,7 @@ from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Received
 from dissectors.amqp10.transactions import Declared
 
-__all__ = ["is_outcome", "position", "position_text", "state_name"]
+__all__ = ["is_outcome", "position", "position_text", "quoted", "state_name"]
 
 
 def is_outcome(state: object) -> bool:
@@ -34,3 +34,8 @@ def position_text(place: tuple[int, int]) -> str:
 def state_name(state: object) -> str:
     """The name of a state, for a message."""
     return state.definition().name if isinstance(state, Composite) else "no state"
+
+
+def quoted(state: object) -> str:
+    """The name of a state as it is quoted in a message; of anything else `no state`, without quotes."""
+    return f"`{state.definition().name}`" if isinstance(state, Composite) else "no state"

@@ -26,10 +26,10 @@ C_MAXFRAME_REACT: Final = RULES.rule(
     octets=True,
 )
 """A peer receives a frame larger than its max-frame-size and does not close the connection with
-framing-error.
+amqp:connection:framing-error.
 
 Demands: A peer that receives a frame larger than its max-frame-size must close the connection with
-framing-error.
+amqp:connection:framing-error.
 Source: transport.xml section performatives > open.max-frame-size
 Evidence: the frames that the receiver sends after the oversized frame
 Why it matters: The sender of the frame never learns that its frames are too large. Another receiver may
@@ -52,10 +52,10 @@ C_CHMAX_REACT: Final = RULES.rule(
     answer="amqp:connection:framing-error",
 )
 """A peer receives a frame on a channel above its channel-max and does not close the connection with
-framing-error.
+amqp:connection:framing-error.
 
 Demands: A peer that receives a frame on a channel above its channel-max must close the connection with
-framing-error.
+amqp:connection:framing-error.
 Source: transport.xml section performatives > open.channel-max
 Evidence: the frames that the receiver sends after the frame on the wrong channel
 Why it matters: The sender of the frame never learns of the limit. The sender may go on using channels
@@ -77,10 +77,10 @@ S_HANDLEMAX_REACT: Final = RULES.rule(
     answer="amqp:connection:framing-error",
 )
 """A peer receives an attach with a handle above its handle-max and does not close the connection with
-framing-error.
+amqp:connection:framing-error.
 
 Demands: A peer that receives an attach with a handle above its handle-max must close the connection with
-framing-error.
+amqp:connection:framing-error.
 Source: transport.xml section performatives > begin.handle-max
 Evidence: the frames that the receiver sends after the attach (many peers send end instead of close)
 Why it matters: The sender of the attach never learns of the limit. The sender may go on attaching links
@@ -102,10 +102,10 @@ L_HANDLE_INUSE_REACT: Final = RULES.rule(
     answer="amqp:session:handle-in-use",
 )
 """A peer receives an attach with a handle that is already in use and does not close the connection with
-handle-in-use.
+amqp:session:handle-in-use.
 
 Demands: A peer that receives an attach with a handle in use must close the connection at once with
-handle-in-use.
+amqp:session:handle-in-use.
 Source: transport.xml section performatives > attach.handle; transport.xml section definitions > session-error
 handle-in-use
 Evidence: the frames that the receiver sends after the second attach
@@ -127,9 +127,11 @@ L_UNATTACHED_FLOW_REACT: Final = RULES.rule(
     note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:session:unattached-handle",
 )
-"""A peer receives a flow for a handle without a link and does not end the session with unattached-handle.
+"""A peer receives a flow for a handle without a link and does not end the session with
+amqp:session:unattached-handle.
 
-Demands: A peer that receives a flow for an unattached handle must end the session with unattached-handle.
+Demands: A peer that receives a flow for an unattached handle must end the session with
+amqp:session:unattached-handle.
 Source: transport.xml section performatives > flow.handle
 Evidence: the frames that the receiver sends after the flow
 Why it matters: The credit that the flow carries is lost. The sender of the flow waits for an effect that
@@ -173,8 +175,8 @@ L_ERRANT_REACT: Final = RULES.rule(
 """A peer that detached a link with an error receives further input for the link and does not end the
 session for this input.
 
-Demands: A peer that detached a link with an error must end the session with errant-link when further input
-for the link arrives. The rule also applies to input that was already on its way.
+Demands: A peer that detached a link with an error must end the session with amqp:session:errant-link when
+further input for the link arrives. The rule also applies to input that was already on its way.
 Source: transport.xml section links > Link Errors
 Evidence: the frames that the peer sends after the late input
 Why it matters: The other peer sent this input to a link endpoint that no longer exists. Without an end of the
@@ -195,11 +197,11 @@ L_ERR_PIPELINED: Final = RULES.rule(
     note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:session:errant-link",
 )
-"""A peer that detached a link with an error receives an attach without an unsettled map for the link and
-does not end the session with errant-link.
+"""A peer that detached a link with an error receives an attach without an unsettled map for the link and does
+not end the session with amqp:session:errant-link.
 
-Demands: A peer that detached a link with an error must end the session with errant-link when an attach
-without an unsettled map arrives for the link.
+Demands: A peer that detached a link with an error must end the session with amqp:session:errant-link when an
+attach without an unsettled map arrives for the link.
 Source: transport.xml section links > Link Errors
 Evidence: an attach with a null unsettled map that crosses a detach with an error, and the answer to the
 attach
@@ -225,9 +227,9 @@ L_MAXMSG_REACT: Final = RULES.rule(
     octets=True,
 )
 """A receiver receives a message larger than its max-message-size and does not detach the link with
-message-size-exceeded.
+amqp:link:message-size-exceeded.
 
-Demands: A receiver must detach a link with message-size-exceeded when a message is larger than its
+Demands: A receiver must detach a link with amqp:link:message-size-exceeded when a message is larger than its
 max-message-size.
 Source: transport.xml section performatives > attach.max-message-size; transport.xml section definitions >
 link-error message-size-exceeded
@@ -254,7 +256,7 @@ L_INCOMPLETE_REACT: Final = RULES.rule(
 an error.
 
 Demands: A receiver that sent an incomplete unsettled map must detach the link with an error when a transfer
-without resume arrives.
+without resume=true arrives.
 Source: transport.xml section performatives > attach.incomplete-unsettled
 Evidence: the frames that the receiver sends after the transfer
 Why it matters: The receiver cannot know whether it already has the message. The message may be processed
@@ -293,16 +295,17 @@ L_REDUCE_REACT: Final = RULES.rule(
     answer="amqp:link:transfer-limit-exceeded",
 )
 """A receiver lowers the link-credit and then detaches the link with an error other than
-transfer-limit-exceeded when more deliveries arrive.
+amqp:link:transfer-limit-exceeded when more deliveries arrive.
 
 Demands: A receiver that lowers the link-credit must either accept the messages that are already in flight or
-detach the link with transfer-limit-exceeded.
+detach the link with amqp:link:transfer-limit-exceeded.
 Source: transport.xml section links > Flow Control
 Evidence: the frames that the receiver sends after the surplus messages
-Why it matters: Deliveries that were in flight when the receiver lowered the link-credit are no fault of
-the sender. An error other than transfer-limit-exceeded misleads the sender about the cause of the detach.
+Why it matters: Deliveries that were in flight when the receiver lowered the link-credit are no fault of the
+sender. An error other than amqp:link:transfer-limit-exceeded misleads the sender about the cause of the
+detach.
 Silent when: the receiver did not detach the link, or when the receiver detached the link with
-transfer-limit-exceeded.
+amqp:link:transfer-limit-exceeded.
 Only possible because: The {peer} may have another reason for the error.
 How to mend it: After you lower the link-credit, accept deliveries that were already in flight. If you
 cannot accept deliveries in flight, detach the link with `amqp:link:transfer-limit-exceeded`.

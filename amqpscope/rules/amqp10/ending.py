@@ -74,7 +74,8 @@ def close_never_answered(case: Case10) -> None:
     Source: transport.xml section connections > Closing a Connection, Connection State Diagram
     Evidence: a close in one direction, and a FIN without close in the other direction
     Why it matters: The other peer waits for the answer. If the other peer does not notice the end of the
-    stream, it waits until its own time-out. The other peer cannot tell whether its close was processed.
+    stream, the other peer waits until its own time-out. The other peer cannot tell whether its close was
+    processed.
     Silent when: the peer that ends its stream had not sent open, or when octets were not captured.
     Possible because: The {peer} may have sent its close after the end of the capture.
     How to mend it: When a close arrives, send your own close before you end the TCP stream. Flush the output
@@ -181,8 +182,8 @@ S_BEGIN_REMOTESET: Final = RULES.rule(
 def begin_never_answered_but_another_begun(case: Case10) -> None:
     """A peer begins a new session of its own instead of answering the other peer's begin.
 
-    Demands: A begin that answers another begin must name the channel of that begin in its field
-    remote-channel.
+    Demands: In a begin that answers another begin, the field remote-channel must be the channel of that other
+    begin.
     Source: transport.xml section sessions > Establishing a Session; transport.xml section performatives >
     begin.remote-channel
     Evidence: a begin without answer, and a begin of the other peer with a null remote-channel
@@ -231,8 +232,9 @@ def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
     Silent when: the peer may not yet have read the begin. The rule is also silent when the other peer ended
     the session or the connection, or when octets were not captured.
     Possible because: The {peer} may have sent its answer after the end of the capture.
-    How to mend it: Answer every begin with a begin whose remote-channel names the channel of the begin. If
-    you cannot accept the session, close the connection with an error, or answer with begin and then send end.
+    How to mend it: Answer every begin with a begin of your own, and set its remote-channel to the channel of
+    the begin that you answer. If you cannot accept the session, close the connection with an error, or answer
+    with begin and then send end.
     """
     packet = int(asked.mapping.peer_begin_packet)
     case.report(
@@ -252,7 +254,7 @@ def end_never_answered(case: Case10, session: SessionEnd) -> None:
 
     Demands: A peer must answer an end with an end unless the connection ends first.
     Source: transport.xml section sessions > Ending a Session, Session States
-    Evidence: an end in only one direction when the connection ends
+    Evidence: an end of one peer that the other peer has not answered with end when the connection ends
     Why it matters: The channel stays in use. The other peer waits for the answer and cannot release the
     session.
     Silent when: the peer may not yet have read the end, when the other peer closed the connection, or when
@@ -305,11 +307,11 @@ L_CLOSE_ANSWER: Final = RULES.rule("L-CLOSE-ANSWER", "MUST", "definition")
 def detach_never_answered(case: Case10, link: LinkEnd) -> None:
     """A peer reads a detach with closed=true and does not answer it with a detach with closed=true.
 
-    Demands: A peer must answer a detach with closed=true with a detach that has closed=true, too.
+    Demands: A peer must answer a detach that has closed=true by a detach that also has closed=true.
     Source: transport.xml section links > Closing a Link
     Evidence: the closed flags of both peers' detaches
     Why it matters: Without an answer, the handle stays in use and the other peer waits. An answer with
-    closed=false leaves the link half closed, and the other peer may wait for the rest.
+    closed=false leaves the link half closed, and the other peer may wait for a detach with closed=true.
     Silent when: the peer may not yet have received the detach. The rule is also silent when the peer attached
     the link again (as the specification demands for crossing detaches). The rule is also silent when the
     other peer ended the session or connection before any answer. The rule is also silent when octets were not
@@ -421,7 +423,7 @@ def link_never_drained(case: Case10, link: LinkEnd) -> None:
     Source: transport.xml section links > Flow Control
     Evidence: a receiver's flow with drain=true, and the sender's later flows and transfers
     Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call of
-    the application may block although it has a time-out.
+    the application may block although the call has a time-out.
     Silent when: the sender may not yet have read the flow, or when the link was detached. The rule is also
     silent when the other peer ended the session or connection, or when octets were not captured.
     Possible because: The {peer} may have sent its answer after the end of the capture.
@@ -452,7 +454,7 @@ def echo_never_answered(case: Case10, packet: i64) -> None:
     also silent when the link or session is over, or when octets were not captured.
     Only possible because: The specification does not say how soon the answer is due.
     How to mend it: When a flow has echo=true, send a flow for the same scope at the next opportunity. Include
-    the handle if the received flow names a link, and leave the handle out if the received flow concerns the
+    the handle if the received flow has a handle. Leave the handle out if the received flow is about the whole
     session.
     """
     case.report(

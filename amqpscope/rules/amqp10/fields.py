@@ -10,7 +10,7 @@ RULES: Final = Rules("amqp10/fields")
 T_COMP_LIST: Final = RULES.rule(
     "T-COMP-LIST", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a composite value that is encoded as another type than a list.
+"""A peer sends a composite value that is not encoded as a list.
 
 Demands: A composite value must be a described list. No other encoding is allowed.
 Source: types.xml section composite-types > List Encoding
@@ -30,7 +30,7 @@ T_COMP_TYPE: Final = RULES.rule(
     usual_answer="amqp:decode-error or amqp:invalid-field",
     proved="certain",
 )
-"""A peer sends a field of a composite with a value of another type than the field declares.
+"""A peer sends a composite in which the type of a value differs from the declared type of its field.
 
 Demands: Each element of a composite's list must be null or must have the type that its field declares.
 Source: types.xml section composite-types > List Encoding
@@ -45,7 +45,7 @@ or uint instead of int or ulong. Check the field order, because a missing null s
 T_COMP_DESC: Final = RULES.rule(
     "T-COMP-DESC", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A field has to hold a composite, but the peer sends a value whose descriptor belongs to no such
+"""A field has to hold a composite, but the peer sends a value whose descriptor is not the descriptor of any
 composite.
 
 Demands: The descriptor of a composite must be the symbol or the ulong that its definition lists.
@@ -104,12 +104,12 @@ T_COMP_MULT_MAND: Final = RULES.rule(
 )
 """A peer sends an empty array in a field that is mandatory and may hold several values.
 
-Demands: A field that is both multiple and mandatory must have at least one value. The final specification has
-one such field: sasl-server-mechanisms.
+Demands: A field that is both multiple and mandatory must have at least one value. In the final specification,
+only the field sasl-server-mechanisms is both multiple and mandatory.
 Source: types.xml section composite-types
 Evidence: a null or an array without elements in the field
-Why it matters: An empty array says no more than a missing field. The other peer has no value to choose
-from, so SASL authentication cannot continue.
+Why it matters: An empty array gives no more information than a missing field. The other peer has no value to
+choose from, so SASL authentication cannot continue.
 Silent when: a part of the frame was not captured, or when the field is missing. Another rule,
 SA-MECH-NONEMPTY, reports a missing field, because sasl-server-mechanisms is the only field that is both
 multiple and mandatory.
@@ -126,8 +126,8 @@ T_COMP_REQUIRES: Final = RULES.rule(
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends a value that is not of the kind (archetype) that its field requires, for example a source
-in the field target.
+"""A peer sends a value that is not of the kind (archetype) that its field requires, for example a source in
+the field `target`.
 
 Demands: A field that requires an archetype, such as source, target, outcome, address, message-id or txn-id,
 may take only values of types that provide the archetype.
@@ -139,8 +139,8 @@ Silent when: a part of the frame was not captured, or when the value has a descr
 does not define.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
-How to mend it: Send in each field only a type that provides the archetype in the field's requires attribute,
-for example source, target, outcome or delivery-state. Check the field order of the encoded list.
+How to mend it: Send in each field only a type that provides the archetype that the field requires, for
+example source, target, outcome or delivery-state. Check the field order of the encoded list.
 """
 
 
@@ -156,9 +156,9 @@ Evidence: the types of the map's keys
 Why it matters: The other peer looks up the entries by symbol. The other peer does not find the entry, or
 refuses the frame with amqp:decode-error.
 Silent when: a part of the frame was not captured.
-How to mend it: Encode every key of a fields map, such as properties of open, begin and attach or the info
-of an error, as a symbol instead of a string. If you use a client library, pass the keys of properties and
-of error info as symbols.
+How to mend it: Encode every key of a map of the type `fields` as a symbol, not as a string. The properties of
+open, begin and attach and the info of an error are maps of this type. If you use a client library, pass the
+keys of properties and of error info as symbols.
 """
 
 
@@ -261,8 +261,8 @@ P_DISP_MAND: Final = RULES.rule(
 Demands: A disposition must have role and first.
 Source: transport.xml section performatives > disposition
 Evidence: whether role and first of the disposition are null or missing
-Why it matters: The disposition names no deliveries. The deliveries that the peer meant stay unsettled, and
-the other peer may end the session.
+Why it matters: The disposition does not show which deliveries it is about. The deliveries that the peer meant
+stay unsettled, and the other peer may end the session.
 Silent when: a part of the frame was not captured.
 How to mend it: Send role and first in every disposition. Encode role false and delivery-id 0 explicitly
 and not as null.
@@ -277,8 +277,8 @@ P_DETACH_MAND: Final = RULES.rule(
 Demands: A detach must have a handle.
 Source: transport.xml section performatives > detach
 Evidence: whether the field handle of the detach is null or missing
-Why it matters: The detach names no link. The link stays attached on the other peer, or the other peer ends
-the session with amqp:invalid-field.
+Why it matters: The detach does not show which link it is about. The link stays attached at the other peer, or
+the other peer ends the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
 How to mend it: Send handle in every detach, also in the answer to a detach of the other peer. Encode
 handle 0 explicitly and not as null.
@@ -336,15 +336,15 @@ P_DECLARED_MAND: Final = RULES.rule(
     layer="transactions",
     proved="certain",
 )
-"""A coordinator sends a declared outcome without txn-id.
+"""A coordinator sends an outcome `declared` without txn-id.
 
-Demands: The outcome declared must have a txn-id.
+Demands: The outcome `declared` must have a txn-id.
 Source: transactions.xml section coordination > declared
 Evidence: whether the field txn-id of the outcome is null or missing
 Why it matters: The controller has no txn-id, so it cannot use or discharge the transaction.
 Silent when: a part of the frame was not captured.
-How to mend it: Set txn-id in every declared outcome to the binary id of the new transaction. If no
-transaction can be created, answer the declare with rejected and an error.
+How to mend it: Set txn-id in every outcome `declared` to the binary id of the new transaction. If no
+transaction can be created, answer the declare with the outcome `rejected` and an error.
 """
 
 
@@ -365,8 +365,8 @@ Evidence: whether the field txn-id of the discharge is null or missing
 Why it matters: The discharge ends no transaction. The work of the transaction is neither committed nor rolled
 back until the control link closes.
 Silent when: a part of the frame was not captured.
-How to mend it: Set txn-id in every discharge to the txn-id of the declared outcome, both for commit and
-for rollback. Send the discharge only after the declared outcome has arrived.
+How to mend it: Set txn-id in every discharge to the txn-id of the outcome `declared`, both for commit and for
+rollback. Send the discharge only after the outcome `declared` has arrived.
 """
 
 
@@ -386,7 +386,7 @@ Evidence: whether the field txn-id of the transactional-state is null or missing
 Why it matters: The work belongs to no transaction, so a commit or rollback does not include it. The other
 peer may refuse the frame.
 Silent when: a part of the frame was not captured.
-How to mend it: Set txn-id in every transactional-state to the txn-id of the declared outcome. For work
+How to mend it: Set txn-id in every transactional-state to the txn-id of the outcome `declared`. For work
 outside of transactions, send a plain delivery state instead of a transactional-state.
 """
 

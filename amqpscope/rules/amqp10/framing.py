@@ -151,8 +151,8 @@ Evidence: the first 8 octets of the stream
 Why it matters: The other peer cannot know which protocol is in use. The other peer ends the connection,
 or answers with a protocol header and closes.
 Silent when: the start of the stream was not captured, or when the stream begins with TLS, which may contain
-AMQP. The rule is also silent when the server speaks another protocol, for example HTTP, so that the client
-has connected to a wrong port.
+AMQP. The rule is also silent when the server speaks another protocol, for example HTTP, because the client
+has then connected to a wrong port.
 How to mend it: Send the 8 octets of the protocol header first: `AMQP` in upper case, the protocol id, and
 the version 1, 0, 0. Check that the client speaks the protocol that the server expects at this port, for
 example TLS.

@@ -47,12 +47,12 @@ def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i6
     Silent when: the other peer's open was not captured, when octets may be missing, or when one of the peers
     had sent close. The rule is also silent when the peer could not write during one whole idle-time-out. A
     peer cannot write while the other peer's TCP window is closed, or while its octets are not acknowledged.
-    The rule tolerates a silence that exceeds the idle-time-out by up to a tenth, or by up to 100 ms if this
-    is more. Frames need time to reach the capture. The finding is reported as possible, not as certain, when
-    the peer may not yet have read the idle-time-out. The finding is also reported as possible when nothing
-    confirms the silence, because a step of the capturing machine's clock may then explain the gap. Frames
-    that the other peer sends during the silence confirm the silence. The other peer's close with
-    amqp:resource-limit-exceeded confirms the silence, too.
+    Frames need time to reach the capture, so the rule tolerates a silence that exceeds the idle-time-out by
+    up to a tenth. The rule always tolerates at least 100 ms. The finding is reported as possible, not as
+    certain, when the peer may not yet have read the idle-time-out. The finding is also reported as possible
+    when nothing confirms the silence, because a step of the capturing machine's clock may then explain the
+    gap. Frames that the other peer sends during the silence confirm the silence. The other peer's close with
+    amqp:resource-limit-exceeded also confirms the silence.
     Possible because: The capturing machine's clock may have been set forward, because no other frame confirms
     the silence. The {peer} may also not have read the idle-time-out yet.
     How to mend it: Read idle-time-out (in milliseconds) from the other peer's open and send an empty frame

@@ -133,9 +133,9 @@ def entries_shuffled(way: Way) -> Finding:
     Evidence: the entries of application-properties before and after the broker
     Why it matters: A changed order alters the bare message, and a signature over the bare message becomes
     invalid.
-    Silent when: the message has no message-id. The rule is also silent when the message is not among the
-    first messages of its connection. The rule is also silent when only one of the broker's two
-    connections was captured.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages. The rule is also silent when only one of the broker's two connections
+    was captured.
     Only possible because: The forwarded message may be another message than the one that the broker received.
     How to mend it: Forward the octets of application-properties as they were received. If you must decode
     application-properties, store the entries in a map that preserves their order, not in a hash map.
@@ -159,12 +159,12 @@ def annotations_dropped(way: Way, count: int) -> Finding:
     Evidence: the message-annotations before and after the broker
     Why it matters: Message-annotations are meant for every node on the path. Information that one node added
     for the next node is lost.
-    Silent when: the message has no message-id. The rule is also silent when the message is not among the
-    first messages of its connection. The rule is also silent when only one of the broker's two
-    connections was captured.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages. The rule is also silent when only one of the broker's two connections
+    was captured.
     Only possible because: A broker may intend to change the message-annotations.
-    How to mend it: Copy all message-annotations of the received message into the forwarded message, also
-    those with unknown keys. Remove or change only annotations that the broker deliberately handles.
+    How to mend it: Copy all message-annotations of the received message into the forwarded message, including
+    annotations with unknown keys. Remove or change only annotations that the broker deliberately handles.
     """
     return way.finding(
         M_ANN_PROPAGATE,
@@ -180,8 +180,8 @@ def ttl_kept(way: Way, came: i64, left: i64) -> Finding:
     """A broker keeps a message for a while and forwards the message with a ttl that is not lower than on
     arrival.
 
-    Demands: An intermediary should reduce the ttl by the time that it kept the message (SHOULD in the draft
-    csprd02).
+    Demands: An intermediary should reduce the ttl by the time that it kept the message. The draft csprd02
+    writes this demand with SHOULD.
     Source: messaging.xml section message-format > header.ttl
     Evidence: the ttl of the message before and after the broker, and the time between
     Why it matters: The receiver assumes a longer remaining lifetime than the message has. A message that

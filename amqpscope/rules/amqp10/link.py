@@ -36,9 +36,9 @@ L_UNATTACHED_TRANSFER: Final = RULES.rule(
 
 
 def transfer_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) -> None:
-    """A sender sends a transfer with a handle to which it has no link attached.
+    """A sender sends a transfer with a handle to which the sender has no link attached.
 
-    Demands: A sender must not send a transfer with a handle without an attached link.
+    Demands: A sender must not send a transfer with a handle that has no attached link.
     Source: transport.xml section definitions > session-error unattached-handle; transport.xml section
     performatives > transfer.handle
     Evidence: the handle of the transfer, and the handles of the same peer's attached links
@@ -86,11 +86,11 @@ def detach_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) 
     performatives > detach.handle
     Evidence: the handle of the detach, and the handles of the same peer's attached links
     Why it matters: The detach belongs to no link. The other peer ends the session with
-    amqp:session:unattached-handle, and all other links of the session end, too.
+    amqp:session:unattached-handle. If the session ends, all its other links end with it.
     Silent when: the capture lacks octets that were sent after the begin of the session, because the missing
     octets may contain an attach.
     How to mend it: Send detach once per attach, with the handle of your own attach. Check whether you already
-    sent detach, for example when the other peer's detach crosses yours or cleanup code runs twice.
+    sent detach, for example when the detaches of both peers cross or when cleanup code runs twice.
     """
     _unattached(case, session, handle, SEND_DETACH, L_UNATTACHED_DETACH)
 
@@ -100,7 +100,7 @@ def _unattached(case: Case10, session: SessionEnd, handle: int, action: str, rul
         name = case.record.frame.name
         case.report(
             rule,
-            f"{name} names handle {handle}, but the peer has no link attached to this handle",
+            f"{name} has handle {handle}, but the peer has no link attached to this handle",
             CERTAIN,
             {"handle": handle, "attached_handles": sorted(session.handles)[:16]},
         )
@@ -198,7 +198,7 @@ def unsettled_map_of_other_types(case: Case10, what: str) -> None:
     a delivery, so the message may be lost or duplicated.
     Silent when: a value has a described type that the specification does not define.
     How to mend it: Encode keys of the unsettled map as binary, not as string or symbol. Encode each value as
-    a described delivery state, such as received or accepted, or as null.
+    a described delivery state, such as `received` or `accepted`, or as null.
     """
     case.report(L_UNSETTLED_TYPES, what)
 
@@ -364,11 +364,11 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     Silent when: the capture lacks octets that were sent after the attach of the link. The finding is reported
     as possible, not as certain, when an older grant of link-credit, which the sender may have used, allows
     the delivery. The finding is also reported as possible when the delivery is legal if aborted or resumed
-    deliveries use no credit. The specification leaves open whether they use credit.
+    deliveries use no credit. The specification leaves open whether such deliveries use credit.
     Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}.
     The flow had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read
-    it. The specification does not say whether aborted or resumed deliveries use credit. If they use none,
-    this delivery is not a fault.
+    it. The specification does not say whether aborted or resumed deliveries use credit. If such deliveries
+    use no credit, this delivery is not a fault.
     How to mend it: Compute the link-credit from each flow as the receiver's delivery-count plus its
     link-credit minus your own delivery-count. Count one credit per delivery, and stop starting deliveries at
     zero.
@@ -420,14 +420,14 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     Silent when: the attach of the receiver was not captured. The finding is reported as possible, not as
     certain, when the sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's attach has incomplete-unsettled=true, send only resumed deliveries.
-    After the listed deliveries are settled, detach and attach again, until the receiver's unsettled map is
-    complete. Send new deliveries only with a complete unsettled map.
+    After the deliveries in the map are settled, detach and attach the link again, until the receiver's
+    unsettled map is complete. Send new deliveries only with a complete unsettled map.
     """
     theirs = link.peer_attach
     if theirs is not None and theirs.incomplete_unsettled and not body.resume and link.open is None:
         case.report(
             L_INCOMPLETE_NONEW,
-            "a new delivery is sent although the receiver's attach has incomplete-unsettled",
+            "a new delivery is sent although the receiver's attach has incomplete-unsettled=true",
             attach_read(case, link),
         )
 
@@ -559,16 +559,16 @@ def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) ->
     """A sender sends a flow without delivery-count, or with a delivery-count that does not match the
     deliveries that it has sent.
 
-    Demands: A sender's flow must state its current delivery-count: the initial value plus the messages sent
-    plus any drained credit.
+    Demands: A sender's flow must state its current delivery-count: the initial value plus the number of
+    messages sent plus any drained credit.
     Source: transport.xml section performatives > flow.delivery-count
     Evidence: the sender's attach, its deliveries, and the delivery-count of its flows
     Why it matters: The receiver adopts this delivery-count and computes its link-credit from it. The link may
     stall, or the receiver may get too many messages.
-    Silent when: the capture lacks octets that were sent after the attach of the link. If the receiver
-    sent drain=true, the rule also accepts a higher delivery-count, up to the last delivery-count that the
+    Silent when: the capture lacks octets that were sent after the attach of the link. If the receiver sent
+    drain=true, the rule also accepts a higher delivery-count, up to the last delivery-count that the
     link-credit allows. The rule accepts a delivery-count that includes aborted, resumed and incomplete
-    deliveries, and also a delivery-count that does not include them.
+    deliveries, and also a delivery-count that does not include such deliveries.
     How to mend it: In every flow of a sender for a link, set delivery-count to initial-delivery-count plus
     the number of deliveries sent plus any drained credit. Count deliveries, not transfers, and do not omit
     delivery-count when the number is 0.
@@ -606,18 +606,18 @@ L_CREDIT_OWNER: Final = RULES.rule(
 def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with more link-credit than the receiver has granted.
 
-    Demands: A sender's flow must state the link-credit that the receiver granted, reduced by the deliveries
-    sent since. A sender must not grant credit to itself.
+    Demands: A sender's flow must state the link-credit that the receiver granted, reduced by the number of
+    deliveries sent since. A sender must not grant credit to itself.
     Source: transport.xml section performatives > flow.link-credit; transport.xml section links > Flow Control
     Evidence: delivery-count plus link-credit of a sender's flow, and the receiver's grants
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
     counters and may end the link with an error.
     Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding is
     reported as possible, not as certain, when link-credit that the receiver granted earlier allows the value.
-    The finding is also reported as possible, not as certain, when the value may be the link-credit of a flow
-    of the receiver, from which the sender has not subtracted its deliveries.
-    How to mend it: In a sender's flow, report the receiver's last link-credit reduced by the deliveries sent
-    since. Do not fill in a constant or a local window size.
+    The finding is also reported as possible, not as certain, when the sender may have copied the link-credit
+    of a receiver's flow without subtracting its own deliveries.
+    How to mend it: In a sender's flow, report the receiver's last link-credit, reduced by the number of
+    deliveries sent since. Do not fill in a constant or a local window size.
     """
     if not link.sender or not link.whole or not body.link_credit or body.delivery_count is None:
         return
@@ -642,21 +642,23 @@ L_DRAIN_OWNER: Final = RULES.rule(
 
 
 def sender_with_drain_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
-    """A sender sends a flow with drain=true although the receiver has never set drain.
+    """A sender sends a flow with drain=true although the receiver has never sent drain=true.
 
-    Demands: A sender's flow must repeat the value of drain that the receiver last set. A sender must not set
-    drain itself.
+    Demands: A sender's flow must repeat the receiver's last value of the field drain. A sender must not set
+    drain=true by itself.
     Source: transport.xml section links > Flow Control (drain); transport.xml section performatives >
     flow.drain
-    Evidence: drain in the sender's flows and in the receiver's flows
-    Why it matters: Only the receiver can request drain. The receiver may conclude that its link-credit was
-    used up, and wait or grant credit again.
+    Evidence: the field drain in the sender's flows and in the receiver's flows
+    Why it matters: Only the receiver can ask to drain the link. The receiver may conclude that its
+    link-credit was used up, and wait or grant credit again.
     Silent when: the capture lacks octets that either peer sent after the attach of the link.
-    How to mend it: In a sender's flow, set drain only to the value of the receiver's last flow. Do not use
-    drain to signal that no more messages are available.
+    How to mend it: In a sender's flow, set the field drain to its value in the receiver's last flow. Do not
+    use drain=true to signal that no more messages are available.
     """
     if link.sender and body.drain and link.credit.drain_end == UNKNOWN and link.whole and case.me.whole:
-        case.report(L_DRAIN_OWNER, "a sender's flow has drain=true, but the receiver has never set drain")
+        case.report(
+            L_DRAIN_OWNER, "a sender's flow has drain=true, but the receiver has never sent drain=true"
+        )
 
 
 L_DRAIN_STATE: Final = RULES.rule(

@@ -79,7 +79,7 @@ def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -
     Evidence: the order of the section descriptors
     Why it matters: Receivers read the sections in the specified order. A section that comes too late may be
     ignored, or the message may be refused as undecodable.
-    Silent when: a part of the message was not captured, or when the message has another message-format than
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     How to mend it: Encode the sections in this order: header, delivery-annotations, message-annotations,
     properties, application-properties, body, footer. When you add a section such as annotations, insert the
@@ -104,7 +104,7 @@ def section_twice(case: Case10, name: str, names: list[str]) -> None:
     Evidence: a section descriptor that appears twice
     Why it matters: The specification does not say which of the two sections applies. Receivers may use
     different sections, or refuse the message.
-    Silent when: a part of the message was not captured, or when the message has another message-format than
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     How to mend it: Encode header, delivery-annotations, message-annotations, properties,
     application-properties and footer at most once. When you add entries to an existing section, merge them
@@ -127,7 +127,7 @@ def message_without_body(case: Case10, names: list[str]) -> None:
     (0x77)
     Why it matters: Every message must have a body, even if its content is empty. Receivers may fail to decode
     the message or refuse it.
-    Silent when: a part of the message was not captured, or when the message has another message-format than
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     How to mend it: Always encode a body section. For an empty message, write one data section with empty
     binary, or an amqp-value section with null.
@@ -148,7 +148,7 @@ def bodies_of_several_kinds(case: Case10, names: list[str]) -> None:
     Evidence: two of the sections 0x75, 0x76 and 0x77 in one message
     Why it matters: The body must consist of one kind of section. Receivers may read only a part of the
     content or refuse the message.
-    Silent when: a part of the message was not captured, or when the message has another message-format than
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     How to mend it: Choose one kind for the body: one or more data sections, one or more amqp-sequence
     sections, or a single amqp-value section. Clear the old body before you set a body of another kind.
@@ -169,7 +169,7 @@ def several_values_as_body(case: Case10, names: list[str], count: int) -> None:
     Evidence: a second section amqp-value (0x77)
     Why it matters: The body can hold only one amqp-value section. Receivers may use only one of the values,
     or refuse the message.
-    Silent when: a part of the message was not captured, or when the message has another message-format than
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     How to mend it: Encode one amqp-value section per message. To send several values, put them into a list
     inside the amqp-value section, or use amqp-sequence sections.
@@ -223,7 +223,7 @@ Source: messaging.xml section message-format
 Evidence: the descriptor of a value between the sections
 Why it matters: The receiver does not know the meaning of a value that is not a section. The receiver may
 refuse the whole message with a decode error.
-Silent when: a part of the message was not captured, or when the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
 How to mend it: Wrap every top-level value of the payload in the descriptor of one of the nine sections. Put
@@ -244,7 +244,7 @@ Source: messaging.xml section message-format; transport.xml section links > Tran
 Evidence: the joined payload of the transfers
 Why it matters: The receiver can only refuse the message, or ignore the octets and lose the content that they
 carry.
-Silent when: a part of the message was not captured, or when the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 Another rule, T-SIZE-OVERRUN, reports a section whose last octets are missing.
 How to mend it: Encode application content inside a data section instead of writing it into the payload
 directly. Check section sizes, and check that no octets of a reused buffer follow the last section.
@@ -286,7 +286,7 @@ must be lists. Annotations, application-properties and footer must be maps. Data
 Source: messaging.xml section message-format (section types)
 Evidence: the format code after the section descriptor
 Why it matters: The receiver cannot decode the section. The receiver can only refuse the message.
-Silent when: a part of the message was not captured, or when the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 How to mend it: Encode header, properties and amqp-sequence as a list. Encode the annotations,
 application-properties and footer as a map. Encode data as binary. Put strings into an amqp-value section,
 or convert strings to binary for a data section.
@@ -303,7 +303,7 @@ Source: messaging.xml section message-format > annotations
 Evidence: the types of the keys in delivery-annotations (0x71), message-annotations (0x72) and footer (0x78)
 Why it matters: Receivers look up annotations by symbol or ulong, so no receiver finds the entry. A receiver
 may refuse the message with a decode error.
-Silent when: a part of the message was not captured, or when the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 How to mend it: Encode the keys of delivery-annotations, message-annotations and footer as symbols, for
 example with the prefix `x-opt-`. A common cause is that an application passes strings as annotation keys
 instead of symbols.
@@ -318,9 +318,9 @@ M_AP_KEY: Final = RULES.rule(
 Demands: The keys of application-properties must be strings.
 Source: messaging.xml section message-format > application-properties
 Evidence: the types of the keys in application-properties
-Why it matters: Selectors and receivers cannot name the entry. A receiver may refuse the message with a decode
-error.
-Silent when: a part of the message was not captured, or when the message has another message-format than 0.
+Why it matters: Selectors and receivers cannot refer to the entry. A receiver may refuse the message with a
+decode error.
+Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 How to mend it: Encode the keys of application-properties as strings, not as symbols or numbers. Convert
 keys of other types to strings before you set application-properties.
 """
@@ -337,7 +337,7 @@ Source: messaging.xml section message-format > application-properties
 Evidence: the types of the values in application-properties
 Why it matters: Receivers and filters can compare only simple values. Receivers may ignore the property or
 refuse the message.
-Silent when: a part of the message was not captured, or when the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 How to mend it: Use only simple types as values of application-properties. Put structured data into the
 body, or encode the data as a string.
 """
@@ -346,15 +346,15 @@ body, or encode the data as a string.
 M_ID_TYPE: Final = RULES.rule(
     "M-ID-TYPE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", proved="possible"
 )
-"""A sender uses a message-id or correlation-id whose type is none of ulong, uuid, binary and string.
+"""A sender uses a message-id or correlation-id whose type is not ulong, uuid, binary or string.
 
 Demands: A message-id or correlation-id must be a ulong, a uuid, a binary or a string.
 Source: messaging.xml section message-format > message-id-ulong, message-id-uuid, message-id-binary,
 message-id-string, properties.message-id, properties.correlation-id
 Evidence: the types of message-id and correlation-id
-Why it matters: Receivers cannot match the identifier. Correlation of requests and replies and detection of
-duplicates fail.
-Silent when: a part of the message was not captured, or when the message has another message-format than 0.
+Why it matters: Receivers cannot match the identifier. Receivers can neither match replies to requests nor
+detect duplicates.
+Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
 How to mend it: Encode message-id and correlation-id as ulong, uuid, binary or string. Convert an

@@ -30,7 +30,7 @@ C_HDR_MISMATCH_CLOSE: Final = RULES.rule("C-HDR-MISMATCH-CLOSE", "MUST", "keywor
 
 def goes_on_with_another_header(case: Case10, certainty: i64) -> None:
     """A client continues the connection although the server answered the client's protocol header with a
-    different one.
+    different protocol header.
 
     Demands: When the two protocol headers differ, both peers must end their streams.
     Source: transport.xml section version-negotiation
@@ -142,8 +142,8 @@ C_HDR_UNPARSED: Final = RULES.rule("C-HDR-UNPARSED", "MUST", "keyword", by="serv
 
 
 def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
-    """A server continues the connection after the client began its stream with octets that are not a protocol
-    header.
+    """A server continues the connection although the client began its stream with octets that are not a
+    protocol header.
 
     Demands: A server that cannot read the client's first octets must send a protocol header that it supports,
     and close the connection.
@@ -152,8 +152,8 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     Why it matters: The server must send a supported protocol header and close the connection. Perhaps the
     client does not speak AMQP at all, so both peers may misread each other.
     Silent when: the first octets of the client were not captured, or when the server may not yet have
-    received them. The finding is reported as possible, not as certain, when the server may not yet have read
-    the client's first octets.
+    received these octets. The finding is reported as possible, not as certain, when the server may not yet
+    have read the client's first octets.
     How to mend it: Check the first 8 octets of every connection. If the first 8 octets are not a protocol
     header, send a protocol header that you support, close the TCP connection, and send no frames.
     """
@@ -187,8 +187,8 @@ def client_waits_for_the_header(case: Case10) -> None:
     Evidence: the time from the TCP handshake to the client's first octet, and the order of both headers
     Why it matters: The server may wait for the client's header as well. If both peers wait, the connection is
     never established.
-    Silent when: the start of either stream was not captured, or when the client's protocol header came within
-    a minute of the server's.
+    Silent when: the start of either stream was not captured, or when the client's protocol header came less
+    than a minute after the server's protocol header.
     Only possible because: The capture does not show what the client waited for.
     How to mend it: Send the protocol header immediately after the TCP connection is established. Do not wait
     for the server's header. Do not open connections in advance without starting AMQP on them.

@@ -27,12 +27,12 @@ def left_without_resuming(case: Case10, link: LinkEnd, lacking: int) -> None:
 
     Demands: The sender must resume every delivery that both unsettled maps list.
     Source: transport.xml section links > Resuming Deliveries
-    Evidence: delivery-tags in both unsettled maps without a transfer with resume=true
+    Evidence: delivery-tags that both unsettled maps list, and for which no transfer with resume=true was sent
     Why it matters: The receiver keeps the state of these deliveries and waits for the sender to resume them.
     The messages of these deliveries may be lost or stay unconfirmed.
-    Silent when: the receiver left the link first, when the link is only suspended, or when an error occurred.
-    The rule is also silent when the sender may not yet have read the receiver's attach, or when octets were
-    not captured.
+    Silent when: the receiver detached the link first, when the link is only suspended, or when an error
+    occurred. The rule is also silent when the sender may not yet have read the receiver's attach, or when
+    octets were not captured.
     Only possible because: An event outside the capture may have interrupted the sender.
     How to mend it: Compare the unsettled maps of both attaches. Send a transfer with resume=true for each
     delivery-tag that both maps list, and settle these deliveries before you close the link.
@@ -59,9 +59,9 @@ def left_without_confirming(case: Case10, link: LinkEnd, lacking: int) -> None:
     Evidence: the receiver's unsettled map, and the transfers with resume=true
     Why it matters: The receiver does not learn whether the sender applied the outcome. The receiver cannot
     settle the deliveries for which it holds an outcome, and keeps their state.
-    Silent when: the receiver left the link first, when the link is only suspended, or when an error occurred.
-    The rule is also silent when the sender may not yet have read the receiver's attach, or when octets were
-    not captured.
+    Silent when: the receiver detached the link first, when the link is only suspended, or when an error
+    occurred. The rule is also silent when the sender may not yet have read the receiver's attach, or when
+    octets were not captured.
     Only possible because: An event outside the capture may have interrupted the sender.
     How to mend it: For each delivery-tag that the receiver's unsettled map lists with an outcome, send a
     transfer with resume=true and the state that you applied. Settle the delivery if the outcomes agree.
@@ -86,8 +86,8 @@ M_RES_RESEND_MUST: Final = RULES.rule(
 
 
 def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> None:
-    """A sender closes a link although the receiver's unsettled map lacks some unsettled deliveries, and the
-    sender has sent none of these deliveries again.
+    """A sender closes a link although the receiver's unsettled map does not list some unsettled deliveries,
+    and the sender has sent none of these deliveries again.
 
     Demands: If the receiver does not know an unsettled delivery, the sender must send the message again
     as far as its delivery guarantee demands. The final specification names the guarantees at-least-once
@@ -96,13 +96,13 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     Evidence: unsettled deliveries that the receiver does not list, and the messages after the link was
     resumed
     Why it matters: The messages are lost, although at-least-once delivery guarantees their arrival.
-    Silent when: the receiver left the link first, when the link is only suspended, or when an error occurred.
-    The rule is also silent when the sender may not yet have read the receiver's attach, or when any new
-    delivery was sent. The rule is also silent when octets were not captured.
+    Silent when: the receiver detached the link first, when the link is only suspended, or when an error
+    occurred. The rule is also silent when the sender may not yet have read the receiver's attach, or when any
+    new delivery was sent. The rule is also silent when octets were not captured.
     Only possible because: The capture does not show which delivery guarantee the sender wants.
     How to mend it: For each unsettled delivery that the receiver's complete unsettled map does not list, send
-    the message again as a new delivery without resume. Leave the message out only if the application accepts
-    its loss.
+    the message again as a new delivery without resume=true. Leave the message out only if the application
+    accepts its loss.
     """
     case.report(
         M_RES_RESEND_MUST,

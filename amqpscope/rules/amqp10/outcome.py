@@ -51,10 +51,10 @@ def outcome_of_an_aborted_delivery(case: Case10, number: i64, state: object, cer
     from the unsettled deliveries. Do not pass the delivery to the application, and send no disposition for
     the delivery.
     """
-    name = state.definition().name if isinstance(state, Composite) else "an outcome"
+    what = _outcome(state)
     case.report(
         D_ABORT_DISCARD,
-        f"the receiver states the outcome {name} for delivery {raw(number)}, which the sender aborted",
+        f"the receiver states {what} for delivery {raw(number)}, which the sender aborted",
         certainty,
         {"delivery_id": int(raw(number))},
     )
@@ -90,27 +90,32 @@ M_RECEIVED_POS: Final = RULES.rule(
 
 
 def received_beyond_what_was_sent(case: Case10, delivery: Delivery, state: Received) -> None:
-    """A receiver's state `received` names a position of the delivery that the sender has not sent yet.
+    """A receiver's state `received` gives a position in the delivery that the sender has not sent yet.
 
     Demands: The position in a receiver's state `received` must lie within the octets that the sender has
     sent.
     Source: messaging.xml section delivery-state > received
-    Evidence: section-number and section-offset of received, and the payload sent so far
+    Evidence: section-number and section-offset of the state `received`, and the payload sent so far
     Why it matters: If the sender resumes the delivery from that position, the receiver misses the octets
     before that position.
     Silent when: the capture lacks octets that were sent after the attach of the link, or when the delivery
     was resumed.
-    How to mend it: Set section-number and section-offset of received from the octets that you have really
-    stored. Count section-offset within the section, not from the start of the message.
+    How to mend it: Set section-number and section-offset of the state `received` by the octets that you have
+    really stored. Count section-offset within the section, not from the start of the message.
     """
     case.report(
         M_RECEIVED_POS,
-        f"received names section {state.section_number}, octet {state.section_offset}, but only "
+        f"the state `received` gives section {state.section_number}, octet {state.section_offset}, but only "
         f"{delivery.octets} octets were sent",
         CERTAIN,
         {"octets": int(delivery.octets), "delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
     )
+
+
+def _outcome(state: object) -> str:
+    """A state, which may be any outcome, as a message calls it."""
+    return f"the outcome `{state.definition().name}`" if isinstance(state, Composite) else "an outcome"
 
 
 def _judge_aborted(case: Case10, session: SessionEnd, first: i64, last: i64, state: object) -> None:
@@ -179,15 +184,16 @@ M_REJ_SPONT: Final = RULES.rule("M-REJ-SPONT", "SHOULD NOT", "keyword", by="send
 def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     """A sender states that a delivery was rejected, but the receiver did not reject it.
 
-    Demands: A sender should not state rejected for a delivery that the receiver has not rejected.
+    Demands: A sender should not state the outcome `rejected` for a delivery that the receiver has not
+    rejected.
     Source: messaging.xml section delivery-state > rejected
-    Evidence: a sender's disposition with rejected, and the receiver's earlier dispositions for the
-    delivery
-    Why it matters: Only the receiver decides to reject. The message counts as invalid, although no
-    receiver found a fault in it.
+    Evidence: a sender's disposition with the outcome `rejected`, and the receiver's earlier dispositions for
+    the delivery
+    Why it matters: Only the receiver decides whether a delivery is rejected. The message counts as invalid,
+    although no receiver found a fault in it.
     Silent when: the capture lacks octets that either peer sent after the begin of the session.
-    How to mend it: State rejected only after the receiver's disposition with rejected. If the sender
-    withdraws a message by itself, use modified instead.
+    How to mend it: State the outcome `rejected` only after the receiver's disposition with this outcome. If
+    the sender withdraws a message by itself, use the outcome `modified` instead.
     """
     case.report(
         M_REJ_SPONT,
@@ -216,10 +222,9 @@ def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> No
     How to mend it: Send the disposition with your outcome and settled=false first. Settle the delivery only
     after a disposition of the receiver confirms this outcome.
     """
-    name = state.definition().name if isinstance(state, Composite) else "an outcome"
     case.report(
         D_SND_SPONT,
-        f"the sender settles a delivery with {name}, but the receiver has stated no outcome",
+        f"the sender settles a delivery with {_outcome(state)}, but the receiver has stated no outcome",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -265,23 +270,23 @@ D_RCVMODE_FIRST: Final = RULES.rule("D-RCVMODE-FIRST", "MUST", "keyword", by="re
 
 def waits_for_the_sender_to_settle(case: Case10, number: i64, since: i64) -> None:
     """A receiver states an outcome for a delivery but does not settle the delivery on a link with
-    rcv-settle-mode first.
+    rcv-settle-mode `first`.
 
-    Demands: On a link with rcv-settle-mode first, the receiver must settle each delivery by itself, without
-    waiting for the sender.
+    Demands: On a link with rcv-settle-mode `first`, the receiver must settle each delivery by itself, without
+    waiting until the sender settles the delivery.
     Source: transport.xml section performatives > transfer.rcv-settle-mode; transport.xml section definitions
     > receiver-settle-mode
     Evidence: the settled flags of the receiver's dispositions
     Why it matters: The sender waits for the settlement and keeps the delivery unsettled.
-    Silent when: either end has settled the delivery or left the link, or when octets were not captured.
-    Only possible because: The specification sets no time by which the receiver must settle.
+    Silent when: either end has settled the delivery or detached the link, or when octets were not captured.
+    Only possible because: The specification sets no time by which the receiver must settle a delivery.
     How to mend it: Set settled=true on the disposition that carries the outcome when the link's
-    rcv-settle-mode is first. Wait for the sender's settled disposition only in rcv-settle-mode second.
+    rcv-settle-mode is first. Wait for the sender's settled disposition only in rcv-settle-mode `second`.
     """
     case.report(
         D_RCVMODE_FIRST,
         f"the receiver does not settle delivery {raw(number)} together with its outcome, although the link "
-        "has rcv-settle-mode first",
+        "has rcv-settle-mode `first`",
         POSSIBLE,
         {"seconds": int((case.me.stream.last_time - since) // 1_000_000_000)},
     )
@@ -299,7 +304,7 @@ def delivery_never_finished(case: Case10, link: LinkEnd, delivery: Delivery) -> 
     Evidence: a delivery that is incomplete at the detach or at the end of the capture
     Why it matters: The receiver keeps the received part of the delivery. The link can carry no other delivery
     until this delivery ends.
-    Silent when: the sender left the link, when flow control keeps the sender from sending, or when octets
+    Silent when: the sender detached the link, when flow control keeps the sender from sending, or when octets
     were not captured.
     Only possible because: The specification sets no time by which a sender must complete a delivery.
     How to mend it: End every delivery that started with more=true with a transfer that has more=false. If the

@@ -101,7 +101,8 @@ def _tell(case: Case10, pending_error: PendingErrorResponse, certainty: i64) -> 
     case.report(
         rule,
         f"{case.record.frame.name} is sent, but the correct answer to the fault in packet "
-        f"{pending_error.packet} is {pending_error.due} with {pending_error.condition}",
+        f"{pending_error.packet} is {'an' if pending_error.due == END else 'a'} {pending_error.due} with "
+        f"{pending_error.condition}",
         certainty,
         {"due": pending_error.due, "condition": pending_error.condition},
         [int(pending_error.packet)],

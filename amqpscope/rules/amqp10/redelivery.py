@@ -45,13 +45,14 @@ def sent_again_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     Evidence: a second delivery of the message before the first delivery is settled
     Why it matters: The receiver already has the message and may be about to accept it. The receiver now has
     the message twice.
-    Silent when: the message has no message-id. The rule is also silent when the message is not among the
-    first messages of the connection. The rule is also silent when the distribution-mode of the source is
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages. The rule is also silent when the distribution-mode of the source is
     `copy`.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Keep a message acquired by the link until its delivery is settled or the link is detached.
-    Put the message back into the queue only after settlement with released, modified or rejected.
+    Put the message back into the queue only after the delivery is settled with the outcome `released`,
+    `modified` or `rejected`.
     """
     _report(
         case,
@@ -80,9 +81,9 @@ def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None
     Evidence: deliveries of one message on several links
     Why it matters: Two receivers have a message that only one receiver should have. Both receivers may
     process the message.
-    Silent when: the message has no message-id, or when the message is not among the first messages of the
-    connection. The rule is also silent when one of the two sources does not state the distribution-mode
-    `move`.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages. The rule is also silent when one of the two sources does not state the
+    distribution-mode `move`.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Mark a message as acquired when you send it on a link with distribution-mode `move`. Offer
@@ -113,12 +114,12 @@ def sent_again_after_acceptance(case: Case10, fate: Fate, count: int) -> None:
     Source: messaging.xml section addressing > Distribution Modes
     Evidence: an accepted delivery, and a later delivery of the same message on the link
     Why it matters: The receiver had finished with the message. The receiver now processes the message twice.
-    Silent when: the message has no message-id, or when the message is not among the first messages of the
-    connection.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Remove a message from the source, or archive it for this link, as soon as the receiver's
-    disposition with accepted arrives. Check every path that puts messages back into the queue.
+    disposition with the outcome `accepted` arrives. Check every path that puts messages back into the queue.
     """
     _report(
         case,
@@ -142,17 +143,17 @@ def counted_though_accepted(case: Case10, fate: Fate, count: int) -> None:
     """A message was accepted on one link, and the server sends the message on another link with a higher
     delivery-count.
 
-    Demands: The outcome accepted must not raise the delivery-count of the message.
+    Demands: The outcome `accepted` must not raise the delivery-count of the message.
     Source: messaging.xml section delivery-state > accepted
     Evidence: the delivery-count in the header of later deliveries
     Why it matters: An accepted delivery is not a failed delivery. Messages whose delivery-count is too high
     may be discarded or moved to a dead-letter queue.
-    Silent when: the message has no message-id, or when the message is not among the first messages of the
-    connection.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Raise delivery-count only after an outcome that counts as a failed delivery, for example
-    modified with delivery-failed. Leave delivery-count unchanged when the outcome was accepted.
+    `modified` with delivery-failed=true. Leave delivery-count unchanged when the outcome was `accepted`.
     """
     _report(
         case,
@@ -175,17 +176,17 @@ M_REL_COUNT: Final = RULES.rule(
 def counted_though_released(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a released message again with a higher delivery-count.
 
-    Demands: The outcome released must not raise the delivery-count of the message.
+    Demands: The outcome `released` must not raise the delivery-count of the message.
     Source: messaging.xml section delivery-state > released
     Evidence: the delivery-count in the header of the next delivery
     Why it matters: A released delivery is not a failed delivery. Messages whose delivery-count is too high
     may be discarded or moved to a dead-letter queue.
-    Silent when: the message has no message-id, or when the message is not among the first messages of the
-    connection.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages.
     Only possible because: Other receivers may have had the message in the meantime, and their deliveries may
     have failed.
-    How to mend it: Leave delivery-count unchanged after released. Raise delivery-count only after an outcome
-    that counts as a failed delivery, for example modified with delivery-failed.
+    How to mend it: Leave delivery-count unchanged after the outcome `released`. Raise delivery-count only
+    after an outcome that counts as a failed delivery, for example `modified` with delivery-failed=true.
     """
     _report(
         case,
@@ -206,20 +207,20 @@ M_MOD_COUNT: Final = RULES.rule(
 
 
 def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again without a higher delivery-count after the receiver stated the
-    outcome modified with delivery-failed=true.
+    """A server sends a message again without a higher delivery-count after the receiver stated the outcome
+    `modified` with delivery-failed=true.
 
-    Demands: The outcome modified with delivery-failed=true must raise the delivery-count of the message.
+    Demands: The outcome `modified` with delivery-failed=true must raise the delivery-count of the message.
     Source: messaging.xml section delivery-state > modified.delivery-failed
     Evidence: the delivery-count in the header of the next delivery
     Why it matters: No later receiver sees that the delivery failed. A message that no receiver can handle is
     redelivered for ever.
-    Silent when: the message has no message-id, or when the message is not among the first messages of the
-    connection.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: Raise delivery-count in the header by one when a disposition with modified and
-    delivery-failed=true arrives, before you send the message again.
+    How to mend it: Raise delivery-count in the header by one when a disposition with the outcome `modified`
+    and delivery-failed=true arrives, before you send the message again.
     """
     _report(
         case,
@@ -243,18 +244,18 @@ M_REJ_COUNT: Final = RULES.rule(
 def not_counted_though_rejected(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a rejected message again without a higher delivery-count.
 
-    Demands: The outcome rejected must raise the delivery-count of the message by one.
+    Demands: The outcome `rejected` must raise the delivery-count of the message by one.
     Source: messaging.xml section delivery-state > rejected; messaging.xml section message-format >
     header.delivery-count
     Evidence: the delivery-count in the header of the next delivery
     Why it matters: No later receiver sees that the message was rejected before. A message that every receiver
     rejects can be redelivered for ever.
-    Silent when: the message has no message-id, or when the message is not among the first messages of the
-    connection.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: Raise delivery-count in the header by one when a disposition with rejected arrives, before
-    you send the message again.
+    How to mend it: Raise delivery-count in the header by one when a disposition with the outcome `rejected`
+    arrives, before you send the message again.
     """
     _report(
         case,
@@ -284,8 +285,8 @@ def called_first_though_acquired(case: Case10, fate: Fate, count: int) -> None:
     Evidence: earlier deliveries with the same message-id, and the header of the message
     Why it matters: With first-acquirer=true, a receiver wrongly concludes that no other receiver can have
     processed the message.
-    Silent when: the message has no message-id. The rule is also silent when the message is not among the
-    first messages of the connection. The rule is also silent when the other link belonged to another node.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages. The rule is also silent when the other link belonged to another node.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Store with each message whether any link has acquired it. Set first-acquirer to false in
@@ -315,12 +316,12 @@ def error_of_rejection_not_annotated(case: Case10, fate: Fate, count: int) -> No
     Evidence: the error of the rejection, and the delivery-annotations of a later delivery
     Why it matters: The application that handles rejected messages does not learn why the messages were
     rejected.
-    Silent when: the message has no message-id, or when the message is not among the first messages of the
-    connection. Under the drafts csd01 and csprd02, the rule is always silent, because these drafts do not
-    demand the annotation.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages. Under the drafts csd01 and csprd02, the rule is always silent, because
+    these drafts do not demand the annotation.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: When a disposition with rejected carries an error, store this error in the
+    How to mend it: When a disposition with the outcome `rejected` carries an error, store this error in the
     delivery-annotations of the message. Use the key `rejected`, and store the error before you send the
     message again.
     """
@@ -344,26 +345,26 @@ M_MOD_NOTHERE: Final = RULES.rule(
 
 
 def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again on the same link after the receiver stated the outcome modified with
+    """A server sends a message again on the same link after the receiver stated the outcome `modified` with
     undeliverable-here=true.
 
-    Demands: After the outcome modified with undeliverable-here=true, the source must not send the message
+    Demands: After the outcome `modified` with undeliverable-here=true, the source must not send the message
     on the same link again.
     Source: messaging.xml section delivery-state > modified.undeliverable-here
     Evidence: later deliveries of the message on the same link
     Why it matters: The receiver has stated that it cannot process the message. The receiver can only return
     the message again.
-    Silent when: the message has no message-id, or when the message is not among the first messages of the
-    connection.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: Remember for each link which messages were modified with undeliverable-here=true. Offer a
-    message with undeliverable-here=true only to other links.
+    How to mend it: Remember for each link which messages got the outcome `modified` with
+    undeliverable-here=true. Offer these messages only to other links.
     """
     _report(
         case,
         M_MOD_NOTHERE,
-        f"the message is sent again although the receiver set undeliverable-here (packet {fate.packet})",
+        f"the message is sent again although the receiver set undeliverable-here=true (packet {fate.packet})",
         fate,
         count,
     )
@@ -379,25 +380,26 @@ M_MOD_ANNOT: Final = RULES.rule(
 
 
 def annotations_not_applied(case: Case10, fate: Fate, count: int, key: str) -> None:
-    """A server sends a message again without an annotation that a receiver set with the outcome modified.
+    """A server sends a message again without an annotation that a receiver set with the outcome `modified`.
 
-    Demands: The message-annotations of modified must be added to the message-annotations of the message,
-    and must replace entries with the same key.
+    Demands: The message-annotations of the outcome `modified` must be added to the message-annotations of the
+    message. These annotations must replace entries with the same key.
     Source: messaging.xml section delivery-state > modified.message-annotations
     Evidence: the message-annotations of the next delivery
     Why it matters: The information that the receiver added for the next receiver is lost.
-    Silent when: the message has no message-id, or when the message is not among the first messages of the
-    connection.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: When a disposition with modified carries message-annotations, add each entry to the
-    message-annotations of the stored message before you send the message again. Replace existing values of
-    the same key.
+    How to mend it: When a disposition with the outcome `modified` carries message-annotations, add each entry
+    to the message-annotations of the stored message before you send the message again. Replace existing
+    values of the same key.
     """
     _report(
         case,
         M_MOD_ANNOT,
-        f"the message lacks the annotation {key}, which the receiver added with modified",
+        f"the message is sent again without the annotation {key}, which the receiver added with the outcome "
+        "`modified`",
         fate,
         count,
     )
@@ -413,28 +415,28 @@ M_DEFAULT_OUTCOME: Final = RULES.rule(
 
 
 def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again after an earlier delivery of the message on the link was settled
-    without an outcome, although the default-outcome of the source is the outcome accepted.
+    """An earlier delivery of a message on a link was settled without an outcome. The server sends the message
+    again, although the default-outcome of the source is the outcome `accepted`.
 
     Demands: If a delivery is settled without a known outcome of the receiver, the delivery must get the
     default-outcome of the source.
     Source: messaging.xml section distribution-nodes > Message States; messaging.xml section addressing >
     source.default-outcome
     Evidence: a settlement without a state, the default-outcome of the source, and later deliveries
-    Why it matters: By the default-outcome of the source, the message was accepted. The receiver now processes
-    the message twice.
-    Silent when: the message has no message-id. The rule is also silent when the message is not among the
-    first messages of the connection. The rule is also silent when the source states no default-outcome.
+    Why it matters: According to the default-outcome of the source, the message was accepted. The receiver now
+    processes the message twice.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages. The rule is also silent when the source states no default-outcome.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: When a delivery is settled without an outcome, apply the default-outcome of the
-    source. If the default-outcome is the outcome accepted, remove the message and do not send it again.
+    How to mend it: When a delivery is settled without an outcome, apply the default-outcome of the source. If
+    the default-outcome is the outcome `accepted`, remove the message and do not send it again.
     """
     _report(
         case,
         M_DEFAULT_OUTCOME,
         f"the message is sent again, but it was settled without an outcome (packet {fate.packet}), and the "
-        "default-outcome is 'accepted'",
+        "default-outcome is `accepted`",
         fate,
         count,
     )
@@ -451,16 +453,16 @@ TX_RET_DEFAULT: Final = RULES.rule(
 
 def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
     """A receiver settled a delivery in a transaction that was rolled back. The server sends the message
-    again, although the default-outcome of the source is the outcome accepted.
+    again, although the default-outcome of the source is the outcome `accepted`.
 
     Demands: After a rollback, a delivery that the controller had settled must get the default-outcome of the
     source.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the default-outcome of the source, and later deliveries of the message
-    Why it matters: By the default-outcome of the source, the message was accepted. The receiver gets a
-    message again that counts as accepted.
-    Silent when: the message has no message-id. The rule is also silent when the message is not among the
-    first messages of the connection. The rule is also silent when the source states no default-outcome.
+    Why it matters: According to the default-outcome of the source, the message was accepted. The receiver
+    gets the accepted message again.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages. The rule is also silent when the source states no default-outcome.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: When a transaction is rolled back, check for each retired delivery whether the controller
@@ -471,7 +473,7 @@ def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
         TX_RET_DEFAULT,
         "the message is sent again after the rollback, although its delivery (packet "
         f"{fate.packet}) is settled "
-        "and the default-outcome is accepted",
+        "and the default-outcome is `accepted`",
         fate,
         count,
     )

@@ -50,14 +50,14 @@ M_ANN_XOPT_IGNORE: Final = RULES.rule(
 
 
 def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> None:
-    """A receiver detaches the link with not-implemented although the keys of all annotations that it
+    """A receiver detaches the link with amqp:not-implemented although the keys of all annotations that it
     received begin with `x-opt-`.
 
     Demands: A receiver must ignore annotations with unknown keys that begin with `x-opt-`.
     Source: (only implied in messaging.xml)
     Evidence: the keys of the annotations, and the error of the detach
-    Why it matters: A receiver that does not know such annotations may ignore them, and senders rely on this.
-    The refusal stops all deliveries on the link.
+    Why it matters: Senders rely on receivers to ignore annotations that they do not know and whose keys begin
+    with `x-opt-`. The refusal stops all deliveries on the link.
     Silent when: another delivery, for which the receiver has stated no outcome, carries annotations with
     other keys. Under the final specification, the rule is always silent, because the final specification
     only implies the demand.
@@ -67,7 +67,7 @@ def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> 
     """
     case.report(
         M_ANN_XOPT_IGNORE,
-        "the receiver detaches with not-implemented although all received annotations begin with x-opt-",
+        "the receiver detaches with amqp:not-implemented although all received annotations begin with x-opt-",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -87,8 +87,8 @@ M_ANN_UNKNOWN_DETACH: Final = RULES.rule(
 def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     """A receiver accepts a message with an annotation key that no specification known to amqpscope defines.
 
-    Demands: A receiver must detach the link with not-implemented when a message has an annotation with an
-    unknown key that does not begin with `x-opt-`. In one place, the drafts csd01 and csprd02 print the
+    Demands: A receiver must detach the link with amqp:not-implemented when a message has an annotation with
+    an unknown key that does not begin with `x-opt-`. In one place, the drafts csd01 and csprd02 print the
     prefix as `x-opt`, without the last hyphen.
     Source: messaging.xml section message-format > annotations
     Evidence: the keys of the annotations, and the receiver's answer
@@ -97,9 +97,9 @@ def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     Silent when: the key begins with `x-`, when the sender settled the delivery, or when a part of the message
     was not captured.
     Only possible because: The {peer} may know the key of the annotation.
-    How to mend it: Compare the keys of annotations with those that your implementation supports. If a key is
-    unknown and does not begin with `x-opt-`, detach the link with `amqp:not-implemented` instead of accepting
-    the message.
+    How to mend it: Compare the keys of annotations with the keys that your implementation supports. If a key
+    is unknown and does not begin with `x-opt-`, detach the link with `amqp:not-implemented` instead of
+    accepting the message.
     """
     case.report_once(
         M_ANN_UNKNOWN_DETACH,
@@ -116,27 +116,27 @@ M_HDR_DURABLE_REJECT: Final = RULES.rule(
 
 
 def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
-    """A receiver detaches the link with precondition-failed because of a durable message that it could have
-    rejected.
+    """A receiver detaches the link with amqp:precondition-failed because of a durable message that it could
+    have rejected.
 
     Demands: A receiver that cannot store a durable message should reject the message with
-    precondition-failed if rejected is an allowed outcome. If rejected is not an allowed outcome, the
-    receiver should detach the link with precondition-failed. The final specification writes the keywords
-    of these demands in lower case, and the draft csprd02 writes SHOULD and MUST.
+    amqp:precondition-failed if the source allows the outcome `rejected`. If the source does not allow this
+    outcome, the receiver should detach the link with amqp:precondition-failed. The final specification writes
+    the keywords of these demands in lower case, and the draft csprd02 writes SHOULD and MUST.
     Source: messaging.xml section message-format > header.durable
     Evidence: the outcomes of the source, the receiver's disposition, and the error of the detach
     Why it matters: A rejected message leaves the link open for other messages. The detach stops all
     deliveries on the link.
-    Silent when: the sender's source does not list rejected among its outcomes, or when the receiver has
-    stated an outcome for the message.
+    Silent when: the sender's source does not list the outcome `rejected`, or when the receiver has stated an
+    outcome for the message.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: If the source lists `amqp:rejected:list` among its outcomes, reject a durable message that
     you cannot store, with the error `amqp:precondition-failed`. Detach the link only if the source does not
-    list rejected.
+    list the outcome `rejected`.
     """
     case.report(
         M_HDR_DURABLE_REJECT,
-        "the receiver detaches with precondition-failed instead of rejecting a durable message",
+        "the receiver detaches with amqp:precondition-failed instead of rejecting a durable message",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -147,24 +147,26 @@ M_OUTCOMES_ACCEPTED: Final = RULES.rule("M-OUTCOMES-ACCEPTED", "MUST", "lower-ca
 
 
 def accepted_refused(case: Case10, condition: str) -> None:
-    """A sender whose source lists no outcomes and no default-outcome detaches the link with an error after a
-    delivery was accepted.
+    """A sender whose source has neither outcomes nor a default-outcome detaches the link with an error after
+    the receiver accepted a delivery.
 
-    Demands: A source with neither outcomes nor a default-outcome must support the outcome accepted (MUST in
-    the draft csprd02).
+    Demands: A source with neither outcomes nor a default-outcome must support the outcome `accepted`. The
+    draft csprd02 writes this demand with MUST.
     Source: messaging.xml section addressing > source.outcomes
-    Evidence: the source in the sender's attach, and the sender's reaction to accepted
-    Why it matters: With neither outcomes nor a default-outcome, accepted is the only outcome that every
-    receiver can rely on.
-    Silent when: the disposition with accepted did not arrive immediately before the detach.
+    Evidence: the source in the sender's attach, and the sender's reaction to a disposition with the outcome
+    `accepted`
+    Why it matters: If the source lists neither outcomes nor a default-outcome, the outcome `accepted` is the
+    only outcome on which every receiver can rely.
+    Silent when: the disposition with the outcome `accepted` did not arrive immediately before the detach.
     Only possible because: The {peer} may have another reason for the error.
-    How to mend it: Support accepted on every link whose source has neither outcomes nor a default-outcome. If
-    your source does not support accepted, list the supported outcomes in the source of your attach.
+    How to mend it: Support the outcome `accepted` on every link whose source has neither outcomes nor a
+    default-outcome. If your source does not support this outcome, list the supported outcomes in the source
+    of your attach.
     """
     case.report(
         M_OUTCOMES_ACCEPTED,
         "the sender's source lists no outcomes, but the sender detaches with an error just after the "
-        "receiver sends the outcome accepted",
+        "receiver sends the outcome `accepted`",
         POSSIBLE,
         {"condition": condition},
     )
@@ -174,12 +176,14 @@ T_COMP_MULT_EMPTY: Final = RULES.rule("T-COMP-MULT-EMPTY", "SHOULD", "lower-case
 
 
 def empty_array_refused(case: Case10, field: str, condition: str) -> None:
-    """A peer answers a field that holds an empty array with an error about this field.
+    """A peer receives a field that holds an empty array, and answers with an error that is probably about
+    this field.
 
     Demands: In a field that is defined as multiple, a peer should treat an empty array of the right
     element type like null.
     Source: types.xml section composite-types
-    Evidence: an error that names the field with the empty array
+    Evidence: a field with an empty array in an open or attach, and the error condition of the close or detach
+    that follows
     Why it matters: A null value and an empty array mean the same, and encoders use either form. The refusal
     makes the peer incompatible with encoders that send empty arrays.
     Silent when: any other frame on the link or the connection could also be the reason for the error.
@@ -189,7 +193,7 @@ def empty_array_refused(case: Case10, field: str, condition: str) -> None:
     """
     case.report(
         T_COMP_MULT_EMPTY,
-        f"{field} is an empty array, and the other peer answers with an error about it",
+        f"the other peer's {field} is an empty array, and the peer answers with {condition}",
         POSSIBLE,
         {"field": field, "condition": condition},
     )

@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp10.case import Case10
-from amqpscope.rules.amqp10.delivery_state import is_outcome, state_name
+from amqpscope.rules.amqp10.delivery_state import is_outcome, quoted, state_name
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.serial import nearest, raw
@@ -24,17 +24,17 @@ def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> N
     delivery.
 
     Demands: If only the receiver's unsettled map lists a delivery, the sender must regard the delivery as
-    settled at the receiver, and must not resume it.
+    settled at the receiver, and must not resume the delivery.
     Source: transport.xml section links > Resuming Deliveries
     Evidence: delivery-tags that only the receiver's unsettled map lists, and the later unsettled maps and
     transfers
     Why it matters: Since the previous attach, the delivery counts as settled. A receiver that goes on listing
-    the delivery keeps its state for ever.
+    the delivery keeps the state of the delivery for ever.
     Silent when: one of the attaches was not captured, or when the sender's unsettled map was null or
     incomplete. The rule is also silent when a delivery with this delivery-tag arrived later. The finding is
     reported as possible, not as certain, when the receiver may not yet have read the sender's attach.
-    How to mend it: When the sender's attach arrives, compare its unsettled map with your own. If the map is
-    complete, treat each delivery that only your map lists as settled and remove it.
+    How to mend it: When the sender's attach arrives, compare its unsettled map with your own. If the sender's
+    map is complete, treat each delivery that only your map lists as settled, and remove it from your map.
     """
     case.report(
         D_RESUME_TGTONLY,
@@ -90,18 +90,18 @@ def outcome_not_echoed(case: Case10, number: i64, own: object, state: object) ->
     settled disposition with the sender's outcome.
 
     Demands: If the outcomes of a resumed delivery differ, the receiver should repeat the sender's outcome and
-    settle the delivery (SHOULD in the draft csprd02).
+    settle the delivery. The draft csprd02 writes this demand with SHOULD.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
     Evidence: the receiver's disposition after the transfer with resume=true
     Why it matters: Only the sender's outcome takes effect. The two peers go on disagreeing about the
     delivery.
-    Silent when: one of the attaches was not captured, or when the receiver states nothing about the delivery.
+    Silent when: one of the attaches was not captured, or when the receiver sends no state for the delivery.
     How to mend it: When a resuming transfer states an outcome that differs from your own, adopt the sender's
     outcome. Send a disposition with the sender's outcome and settled=true.
     """
     said = "is repeated but not settled"
     if state != own:
-        said = f"is {state_name(own)}, but the receiver states {state_name(state)}"
+        said = f"is {quoted(own)}, but the receiver states {quoted(state)}"
     case.report(
         M_RES_DIFFER_ECHO,
         f"the sender's outcome of delivery {raw(number)} {said}",

@@ -19,7 +19,7 @@ from typing import Final
 
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10.case import Case10, attach_read
-from amqpscope.rules.amqp10.delivery_state import is_outcome, position, position_text, state_name
+from amqpscope.rules.amqp10.delivery_state import is_outcome, position, position_text, quoted, state_name
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from dissectors.amqp10.performatives import Transfer
@@ -53,7 +53,7 @@ def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, cer
     """
     case.report(
         M_RES_TERMRCV_STATE,
-        f"the receiver holds the outcome {state_name(theirs)}, but the transfer with resume=true "
+        f"the receiver holds the outcome {quoted(theirs)}, but the transfer with resume=true "
         "states no outcome",
         certainty,
         {"receiver_state": state_name(theirs)},
@@ -68,8 +68,8 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     """A sender resumes a delivery for which both peers hold the same outcome, and does not settle the
     delivery.
 
-    Demands: If both peers hold the same outcome, the sender should resume the delivery with settled=true
-    (SHOULD in the draft csprd02).
+    Demands: If both peers hold the same outcome, the sender should resume the delivery with settled=true. The
+    draft csprd02 writes this demand with SHOULD.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 12)
     Evidence: both unsettled maps, and the settled flag of the transfer with resume=true
     Why it matters: The peers agree on the outcome, but both go on keeping the state of the delivery.
@@ -80,7 +80,7 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     """
     case.report(
         M_RES_BOTHTERM,
-        f"both ends hold the outcome {state_name(theirs)}, but the delivery is resumed without settled=true",
+        f"both ends hold the outcome {quoted(theirs)}, but the delivery is resumed without settled=true",
         POSSIBLE,
         {"receiver_state": state_name(theirs), "sender_state": state_name(theirs)},
         [int(link.attachment.packet)],
@@ -107,7 +107,7 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     """
     case.report(
         M_RES_DIFFER,
-        f"the receiver holds {state_name(theirs)} and the sender holds {state_name(own)}, but the "
+        f"the receiver holds {quoted(theirs)} and the sender holds {quoted(own)}, but the "
         "transfer does not state the outcome of the sender",
         certainty,
         {"receiver_state": state_name(theirs), "sender_state": state_name(own)},
@@ -145,8 +145,8 @@ def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object)
     """A sender lists an outcome for a delivery in its unsettled map and then sends data of the delivery
     again.
 
-    Demands: As long as a sender can resume a delivery and the receiver may need more of its data, the
-    sender's unsettled map must not list an outcome for the delivery.
+    Demands: A sender's unsettled map must not list an outcome for a delivery that the sender can resume and
+    of which the receiver may need more data.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 10-14)
     Evidence: both unsettled maps, and the payload of the resumed delivery
     Why it matters: The outcome states that the delivery is complete. The receiver may have discarded its
@@ -159,8 +159,7 @@ def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object)
     """
     case.report(
         M_RES_TERMMAP,
-        f"the sender lists the outcome {state_name(own)} for a delivery, but sends data of the "
-        "delivery again",
+        f"the sender lists the outcome {quoted(own)} for a delivery, but sends data of the delivery again",
         POSSIBLE,
         {"sender_state": state_name(own)},
         [int(link.attachment.packet)],
@@ -188,12 +187,12 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     message.
     Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
     when the sender may not yet have read the receiver's attach.
-    How to mend it: When your unsettled map lists an outcome and the receiver's map lists null or received,
-    set aborted=true on the transfer with resume=true.
+    How to mend it: When your unsettled map lists an outcome and the receiver's map lists null or the state
+    `received`, set aborted=true on the transfer with resume=true.
     """
     case.report(
         M_RES_ABORT_LOST,
-        f"the sender holds the outcome {state_name(own)}, but does not abort a delivery that is "
+        f"the sender holds the outcome {quoted(own)}, but does not abort a delivery that is "
         "incomplete at the receiver",
         certainty,
         {"sender_state": state_name(own)},
@@ -243,8 +242,8 @@ def resumed_behind_the_start(case: Case10, link: LinkEnd, start: tuple[int, int]
     resume=true and the same delivery-tag.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 4)
     Evidence: a null value in the receiver's unsettled map, and the payload of the resumed delivery
-    Why it matters: The beginning of the message is missing, so the receiver gets a message that it cannot
-    decode or that lacks data.
+    Why it matters: The beginning of the message is missing, so the receiver gets a message that is incomplete
+    or that the receiver cannot decode.
     Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
     when the sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's unsettled map lists a delivery-tag with null, send the whole message
@@ -276,9 +275,10 @@ def resumed_at_another_position(
     """A sender resumes a delivery at a position after the receiver's position, or before the sender's own
     earliest position.
 
-    Demands: A sender must resume a partly received delivery at or before the position that the receiver
-    needs next, and not before the earliest position from which the sender can send. The final
-    specification and csd01 say 'must' in lower case, and csprd02 says 'needs to'.
+    Demands: A sender must resume a partly received delivery at or before the position that the receiver needs
+    next. The sender must not resume the delivery before the earliest position from which it can send. The
+    final specification and the draft csd01 write 'must' in lower case, and the draft csprd02 writes 'needs
+    to'.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 2, 6)
     Evidence: the positions in both unsettled maps, and the state of the first resumed transfer
     Why it matters: The receiver puts the octets at a wrong place in the message, so the message is corrupted.
@@ -354,10 +354,10 @@ def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> Non
     Evidence: the receiver's state, and the payload of the resumed delivery
     Why it matters: The receiver takes the incomplete data for the whole message, so the application gets a
     truncated message.
-    Silent when: one of the attaches was not captured, or when the receiver already has some of the delivery.
-    The rule is also silent when the earlier size of the delivery was not captured. The finding is reported as
-    possible, not as certain, when the resumed delivery has some data, because the sender may have encoded the
-    message in another way.
+    Silent when: one of the attaches was not captured, or when the receiver already has a part of the
+    delivery. The rule is also silent when the earlier size of the delivery was not captured. The finding is
+    reported as possible, not as certain, when the resumed delivery has some data, because the sender may have
+    encoded the message in another way.
     How to mend it: Omit data from a resumed delivery only as far as the state `received` in the receiver's
     unsettled map shows that the receiver has the data. For all other data, send the payload again.
     """

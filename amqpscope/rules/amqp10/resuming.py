@@ -51,7 +51,7 @@ def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
     if tag in own and tag in theirs:
         case.report(
             D_RESUME_FLAG,
-            "a delivery that both attaches list as unsettled is sent without resume",
+            "a delivery that both attaches list as unsettled is sent without resume=true",
             attach_read(case, link),
             {"unsettled": len(own)},
             [int(link.attachment.packet)],
@@ -74,7 +74,7 @@ def resumed_without_being_unsettled(case: Case10, link: LinkEnd, body: Transfer)
     Silent when: the attach was not captured, or when the capture lacks octets that were sent after the
     attach. The rule is also silent when the unsettled map of the attach is incomplete.
     How to mend it: Set resume=true only for delivery-tags that the unsettled map of your latest attach lists.
-    Send every other message as a new delivery without resume.
+    Send every other message as a new delivery without resume=true.
     """
     attach = link.attach
     tag = body.delivery_tag
@@ -113,7 +113,7 @@ def continuation_resumes(case: Case10, delivery: Delivery) -> None:
     """
     case.report(
         D_RESUME_FIRSTFRAME,
-        "a later transfer sets resume, but the first transfer of the delivery did not",
+        "a later transfer of the delivery has resume=true, but the first transfer did not have resume=true",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -137,7 +137,7 @@ def received_state_from_sender(case: Case10) -> None:
     How to mend it: Set the state `received` only on the first transfer of a resumed delivery. Leave this
     state out of all other transfers and of all dispositions that you send as sender.
     """
-    case.report(M_RECEIVED_SND, "the sender uses the state 'received' for a delivery that it does not resume")
+    case.report(M_RECEIVED_SND, "the sender uses the state `received` for a delivery that it does not resume")
 
 
 M_RES_RESEND_NEW: Final = RULES.rule(
@@ -155,10 +155,10 @@ def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certa
     Why it matters: The receiver must ignore a resumed delivery that it does not know. The message is lost.
     Silent when: one of the attaches was not captured, or when the unsettled map of the receiver is null or
     incomplete. The finding is reported as possible, not as certain, when the sender may not yet have read the
-    receiver's attach, because a sender may resume deliveries before it has read that attach.
+    receiver's attach. A sender may resume deliveries before it has read this attach.
     How to mend it: Look up each unsettled delivery-tag in the unsettled map of the receiver's attach. If the
     receiver's map is complete and does not list the delivery-tag, send the message again as a new delivery
-    without resume.
+    without resume=true.
     """
     case.report(
         M_RES_RESEND_NEW,

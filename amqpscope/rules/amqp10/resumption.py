@@ -50,7 +50,7 @@ def attached_without_what_was_left(
     unsettled = len(left.left)
     if account.resumes:
         lacks = "this delivery" if unsettled == 1 else f"{lacking} of them"
-        what = f"the unsettled map of the attach lacks {lacks}"
+        what = f"the unsettled map of the attach does not list {lacks}"
     else:
         what = "the attach has no unsettled map"
     # A dialect that has the rule, too, has it under its own id.

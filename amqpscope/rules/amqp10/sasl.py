@@ -58,7 +58,7 @@ def frame_of_the_other_layer(case: Case10) -> None:
     Source: transport.xml section framing; security.xml section sasl > SASL Frames
     Evidence: the frame type, and the last protocol header in that direction
     Why it matters: Each protocol header opens one layer, and frames of another layer have no meaning there.
-    The receiver may close the connection with framing-error.
+    The receiver may close the connection with amqp:connection:framing-error.
     Silent when: the protocol header was not captured, or octets since the protocol header were not captured.
     How to mend it: Send SASL frames only between the SASL header and the sasl-outcome. Send AMQP frames
     only after you have sent the AMQP header, and set the type octet of each frame accordingly.
@@ -288,8 +288,8 @@ def init_before_the_mechanisms(case: Case10) -> None:
     Demands: The client may send sasl-init only after the server's sasl-mechanisms.
     Source: security.xml section sasl > SASL Negotiation
     Evidence: the order of sasl-mechanisms and sasl-init
-    Why it matters: The client can only guess which mechanisms the server accepts. A wrong guess fails the
-    authentication.
+    Why it matters: The client can only guess which mechanisms the server accepts. After a wrong guess, the
+    authentication fails.
     Silent when: octets of either peer were not captured.
     How to mend it: Wait for sasl-mechanisms, choose one of the listed mechanisms, and send sasl-init
     afterwards. Do not send sasl-init together with the SASL header.
@@ -336,7 +336,7 @@ def second_init(case: Case10) -> None:
     Why it matters: The server cannot tell which mechanism applies and may close the connection.
     Silent when: the capture lacks octets that were sent after the first sasl-init.
     How to mend it: Send sasl-init once per connection. To try another mechanism or other credentials, open a
-    new connection. Send later data of the chosen mechanism in a sasl-response.
+    new connection. After sasl-init, send further data of the chosen mechanism in a sasl-response.
     """
     case.report(SA_INIT_ONCE, "a second sasl-init is sent")
 
@@ -429,7 +429,8 @@ def success_before_init(case: Case10) -> None:
     were checked.
     """
     case.report(
-        SA_SEQ_INIT, "the sasl-outcome ok is sent before the server has received the client's sasl-init"
+        SA_SEQ_INIT,
+        "a sasl-outcome with the code ok is sent before the server has received the client's sasl-init",
     )
 
 
@@ -546,9 +547,9 @@ def reset_after_failure(case: Case10) -> None:
     client then sees a broken connection instead of an authentication failure.
     Silent when: the sasl-outcome was not captured, or when the other peer had ended its stream.
     Only possible because: The capture does not show which program or host reset the connection.
-    How to mend it: After an unsuccessful outcome shut down the outgoing stream first. Afterwards, read until
-    the other peer ends its stream, and then close the socket. Closing a socket with unread data causes a
-    reset.
+    How to mend it: After an unsuccessful sasl-outcome, shut down the outgoing stream first. Afterwards, read
+    until the other peer ends its stream, and then close the socket. Closing a socket with unread data causes
+    a reset.
     """
     outcome = case.me.sasl.outcome
     if outcome is not None and outcome.code is not None and outcome.code != 0:

@@ -72,7 +72,7 @@ def frame_after_end(case: Case10, ended: SessionEnd) -> None:
     case.session = ended
     case.report(
         S_END_LAST,
-        f"{record.frame.name} is sent on channel {record.frame.channel} after end",
+        f"{record.frame.name} is sent on channel {record.frame.channel} after the peer's own end",
         CERTAIN,
         {"channel": int(record.frame.channel), "session_state": ended.state},
     )
@@ -104,8 +104,8 @@ def begin_on_used_channel(case: Case10) -> None:
     Evidence: a second begin on a channel, and no end between the two begins
     Why it matters: The receiver cannot distinguish the frames of the two sessions and may close the
     connection.
-    Silent when: the capture lacks octets that were sent after the first begin, and may contain the end of the
-    first session.
+    Silent when: the capture lacks octets that were sent after the first begin, because these octets may
+    contain the end of the first session.
     How to mend it: Allocate an unused outgoing channel for each begin. Release a channel only after you have
     sent end for its session. Protect the allocation of channels against concurrent threads.
     """
@@ -128,7 +128,7 @@ S_BEGIN_REMOTEVALID: Final = RULES.rule(
 
 
 def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
-    """A peer sends a begin whose remote-channel names no channel on which a begin of the other peer waits for
+    """A peer sends a begin whose remote-channel is not a channel on which a begin of the other peer waits for
     an answer.
 
     Demands: The remote-channel of a begin must name a channel on which a begin of the other peer has no
@@ -155,7 +155,7 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     elif asked is None:
         case.report(
             S_BEGIN_REMOTEVALID,
-            f"begin answers channel {number}, but the other peer has begun no session on this channel",
+            f"begin has remote-channel {number}, but the other peer has begun no session on this channel",
             POSSIBLE if begun_beyond_agreed(case) else CERTAIN,
             {"remote_channel": number},
         )
@@ -163,8 +163,8 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     elif asked is not None and asked.begin is not None and asked.whole:
         case.report(
             S_BEGIN_REMOTEVALID,
-            f"begin answers channel {number}, which already got an answer in packet "
-            f"{asked.mapping.begin_packet}",
+            f"begin has remote-channel {number}, but the begin on this channel already got an answer in "
+            f"packet {asked.mapping.begin_packet}",
             CERTAIN,
             {"remote_channel": number},
             [int(asked.mapping.begin_packet)],
@@ -218,7 +218,7 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
     the lowest unused channel, so that the receivers' tables stay small.
     Silent when: the begin answers another begin, or when octets were not captured. The rule is also silent
     when the rule has already reported this peer on the connection. A channel counts as used as long as the
-    other peer has not answered its end.
+    other peer has not answered the end on this channel.
     How to mend it: Allocate the lowest unused channel for each new session instead of counting upwards.
     Return a channel to the pool when both ends of its session have been exchanged.
     """
@@ -314,7 +314,7 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     and may stop sending.
     Silent when: the other peer's begin was not captured, or when the peer that sent the flow may not yet have
     received that begin. The finding is reported as possible, not as certain, when the begin has arrived at
-    the peer, but the peer may not have read it yet.
+    the peer, but the peer may not yet have read the begin.
     How to mend it: Set next-incoming-id in every flow as soon as the other peer's begin has arrived.
     Initialize next-incoming-id from the next-outgoing-id of the other peer's begin and add one for each
     transfer received.
@@ -349,7 +349,7 @@ def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body:
     Why it matters: The sender of the flow can only guess next-incoming-id. The other peer computes its window
     from the guess and may send too much or nothing.
     Silent when: octets of the other peer were not captured. The finding is reported as possible, not as
-    certain, when the other peer has sent a begin that answers no begin, because this begin may be meant as
+    certain, when the other peer has sent a begin that does not answer any begin. This begin may be meant as
     the answer to the peer's begin.
     How to mend it: Leave next-incoming-id null in each flow that you send before the other peer's begin has
     arrived. Afterwards, set next-incoming-id from the next-outgoing-id of the other peer's begin.
@@ -386,7 +386,7 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
     Why it matters: The other peer computes its window from next-incoming-id. The window becomes too large, or
     so small that the other peer stops sending.
     Silent when: the other peer's begin, or octets since that begin, were not captured. The rule does not
-    report a lower next-incoming-id if the other peer's next-outgoing-id was lowered, too.
+    report a lower next-incoming-id if the other peer also lowered its next-outgoing-id.
     How to mend it: Initialize next-incoming-id from the next-outgoing-id of the other peer's begin. Add one
     for each transfer frame that you receive on the session, not for each message.
     """
@@ -467,12 +467,12 @@ def session_flow_with_available(case: Case10) -> None:
 
     Demands: A flow without a handle must not set the field available.
     Source: transport.xml section performatives > flow.available
-    Evidence: a flow with a null handle and a value of available
+    Evidence: a flow with a null handle and a value in the field available
     Why it matters: A flow without a handle names no link, so the field available refers to no link. The
     receiver may refuse the flow with an error.
     Silent when: never.
-    How to mend it: Leave available null in each flow that has no handle. If the flow is meant for a link, set
-    the handle of that link.
+    How to mend it: Leave the field available null in each flow that has no handle. If the flow is meant for a
+    link, set the handle of that link.
     """
     case.report(S_FLOW_NOHANDLE_AVAIL, "a flow without a handle sets the field available")
 
@@ -529,8 +529,8 @@ def handle_beyond_agreed(case: Case10, session: SessionEnd, body: Attach) -> Non
     Demands: An attach must not use a handle above the other peer's handle-max.
     Source: transport.xml section performatives > begin.handle-max
     Evidence: the handle of the attach, and the handle-max in the other peer's begin
-    Why it matters: The receiver must close the connection with framing-error. All sessions and links of the
-    connection are lost.
+    Why it matters: The receiver must close the connection with amqp:connection:framing-error. All sessions
+    and links of the connection are lost.
     Silent when: the other peer's begin was not captured, or cannot have reached the sender of the attach. The
     rule reports even a sender that may not yet have read the begin, because a handle above handle-max is
     always forbidden.

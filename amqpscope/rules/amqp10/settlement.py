@@ -91,7 +91,7 @@ def disposition_of_the_other_direction(case: Case10, first: int, role: str, mine
     Demands: In a disposition with role=sender, a peer may name only deliveries that this peer sent. In a
     disposition with role=receiver, a peer may name only deliveries that this peer received.
     Source: transport.xml section performatives > disposition
-    Evidence: role, first and last of the disposition, and the delivery-ids of each direction
+    Evidence: the fields role, first and last of the disposition, and the delivery-ids of each direction
     Why it matters: The disposition names deliveries of the wrong direction or no deliveries. The deliveries
     that the peer meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read. The
@@ -117,22 +117,21 @@ D_DISP_UNKNOWN: Final = RULES.rule(
 
 
 def disposition_of_unknown_deliveries(case: Case10, first: int, last: i64, mine: str) -> None:
-    """A peer sends a disposition that names no delivery of the session in the direction that its role
-    names.
+    """A peer sends a disposition that names no delivery of the session in the direction of its role.
 
     Demands: A disposition must name at least one delivery of its session. The delivery-ids of earlier
     sessions have no meaning.
     Source: transport.xml section performatives > disposition; transport.xml section links > Resuming
     Deliveries
-    Evidence: the fields first and last, and the delivery-ids that were used since the begin in the
-    direction that the role names
+    Evidence: the fields first and last, and the delivery-ids that were used since the begin in the direction
+    of the role
     Why it matters: The disposition settles nothing. The deliveries that the peer meant to settle stay
     unsettled, and the other peer may end the session with an error.
     Silent when: octets of either peer since the session's begin were not captured or could not be read. The
     rule is also silent when a delivery had no delivery-id, because the disposition may name this delivery.
-    How to mend it: Take first and last of a disposition from delivery-ids that were used on this session
-    in the direction that the role names. Discard delivery-ids of earlier sessions, and send the
-    disposition on the session on which the delivery arrived.
+    How to mend it: Take first and last of a disposition from delivery-ids that were used on this session in
+    the direction of the role. Discard delivery-ids of earlier sessions, and send the disposition on the
+    session on which the delivery arrived.
     """
     if last == UNKNOWN:
         what = f"a disposition names delivery {first}, but this peer has {mine} no such delivery"
@@ -213,7 +212,7 @@ def receiver_changes_its_outcome(case: Case10, number: i64) -> None:
     Silent when: the capture lacks octets that were sent after the session's begin. The rule is also silent
     when one of the two outcomes is part of a transaction.
     How to mend it: State one outcome per delivery and repeat only this outcome, for example when you settle.
-    Applications must not accept a message and then reject or release it.
+    Applications must not accept a message and afterwards reject or release the message.
     """
     case.report(
         D_STATE_FINAL_RCV,
@@ -229,22 +228,23 @@ D_RCVMODE_SECOND: Final = RULES.rule(
 
 
 def settled_before_the_sender(case: Case10, number: i64) -> None:
-    """A receiver settles a delivery before its sender has settled it, on a link with rcv-settle-mode second.
+    """A receiver settles a delivery before its sender has settled it, on a link with rcv-settle-mode
+    `second`.
 
-    Demands: On a link with rcv-settle-mode second, the receiver may settle a delivery only after the
+    Demands: On a link with rcv-settle-mode `second`, the receiver may settle a delivery only after the
     receiver has stated its outcome and the sender has settled the delivery.
     Source: transport.xml section performatives > transfer.rcv-settle-mode; transport.xml section definitions
     > receiver-settle-mode
     Evidence: a receiver's disposition with settled=true before any settlement by the sender
-    Why it matters: The sender relies on settling first. If the receiver settles first, exactly-once delivery
-    is impossible, so the message may be duplicated.
+    Why it matters: The sender relies on being the first peer that settles the delivery. If the receiver
+    settles first, exactly-once delivery is impossible, so the message may be duplicated.
     Silent when: the capture lacks octets that either peer sent after the session's begin.
-    How to mend it: In rcv-settle-mode second send a disposition with the outcome and settled=false. Settle
+    How to mend it: In rcv-settle-mode `second` send a disposition with the outcome and settled=false. Settle
     the delivery only after the sender's settled disposition has arrived.
     """
     case.report(
         D_RCVMODE_SECOND,
-        "the receiver settles a delivery before the sender on a link with rcv-settle-mode second",
+        "the receiver settles a delivery before the sender on a link with rcv-settle-mode `second`",
         CERTAIN,
         {"rcv_settle_mode": "second", "delivery_id": int(raw(number))},
     )
@@ -264,17 +264,17 @@ def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) ->
     Evidence: the outcomes in the sender's source, and the states of the receiver's dispositions
     Why it matters: The source does not support the outcome. The sender cannot apply the outcome and may end
     the link with amqp:not-allowed.
-    Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that names no
-    known outcome. Another rule, D-RCVMODE-SECOND, reports a receiver that settles a delivery before the
-    sender on a link with rcv-settle-mode second. The finding is reported as possible, not as certain, when
-    the sender attached the link again and the receiver may not yet have read the new attach.
+    Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that is not the
+    name of a known outcome. Another rule, D-RCVMODE-SECOND, reports a receiver that settles a delivery before
+    the sender on a link with rcv-settle-mode `second`. The finding is reported as possible, not as certain,
+    when the sender attached the link again and the receiver may not yet have read the new attach.
     How to mend it: Read the outcomes field of the source in the sender's attach, and state only those
     outcomes or the default-outcome. If the application asks for another outcome, map the outcome to a listed
     outcome or return an error.
     """
     case.report(
         M_OUTCOMES_USE,
-        f"the outcome is {name}, but the sender's source does not list this outcome",
+        f"the outcome is `{name}`, but the sender's source does not list this outcome",
         certainty,
         {"delivery_id": int(raw(number))},
     )

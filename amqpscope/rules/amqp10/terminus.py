@@ -55,7 +55,7 @@ M_FILTER_KEY: Final = RULES.rule(
 )
 """A peer sends a filter-set with a key that is not a symbol.
 
-Demands: The keys of a filter-set must be symbols (MUST in the draft csprd02).
+Demands: The keys of a filter-set must be symbols. The draft csprd02 writes this demand with MUST.
 Source: messaging.xml section addressing > filter-set
 Evidence: the keys of the filter in the source
 Why it matters: The other peer looks up filters by symbol and does not find this filter. Messages may
@@ -71,10 +71,11 @@ M_FILTER_VALUE: Final = RULES.rule(
 )
 """A peer sends a filter-set with a value that is neither null nor a described value.
 
-Demands: The values of a filter-set must be null or described values (MUST in the draft csprd02).
+Demands: The values of a filter-set must be null or described values. The draft csprd02 writes this demand
+with MUST.
 Source: messaging.xml section addressing > filter-set
 Evidence: the values of the filter in the source
-Why it matters: The descriptor of the value says which filter is meant. Without a descriptor the other peer
+Why it matters: The descriptor of the value shows which filter is meant. Without a descriptor the other peer
 cannot apply the filter and may refuse the attach.
 Silent when: a part of the frame was not captured.
 How to mend it: Encode every filter as a described value: the filter's descriptor (symbol or ulong) and then
@@ -93,9 +94,9 @@ Evidence: the descriptor of the default-outcome
 Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome.
 Without a valid default-outcome, the peers do not agree on the result of these deliveries.
 Silent when: a part of the frame was not captured.
-How to mend it: Set default-outcome to an outcome, for example accepted, rejected, released or modified,
-encoded as a described list. The delivery state `received` is not an outcome. Leave default-outcome null if
-you need no default.
+How to mend it: Set default-outcome to an outcome, for example `accepted`, `rejected`, `released` or
+`modified`, encoded as a described list. The delivery state `received` is not an outcome. Leave
+default-outcome null if you need no default.
 """
 
 
@@ -127,8 +128,8 @@ M_TGT_DYN_ADDR: Final = RULES.rule(
 def dynamic_target_without_address(case: Case10) -> None:
     """A receiver attaches with a dynamic target but does not give the address of the node that it created.
 
-    Demands: A receiver that attaches with target.dynamic=true must state the address of the created node.
-    For this demand, the specification says 'source' by mistake.
+    Demands: A receiver that attaches with target.dynamic=true must state the address of the created node. In
+    the text of this demand, the specification writes 'source' by mistake.
     Source: messaging.xml section addressing > target.address, dynamic
     Evidence: a receiver's attach with target.dynamic=true and a null address
     Why it matters: The receiver created the node for the sender. Without the address the sender cannot name
@@ -146,7 +147,7 @@ M_SRC_DYN_NOADDR: Final = RULES.rule(
 
 
 def dynamic_source_requested_by_address(case: Case10) -> None:
-    """A receiver requests a dynamic source and also sets an address in it.
+    """A receiver requests a dynamic source and also sets an address in this source.
 
     Demands: A receiver that requests a dynamic source must leave source.address null.
     Source: messaging.xml section addressing > source.address, dynamic
@@ -167,7 +168,7 @@ M_TGT_DYN_NOADDR: Final = RULES.rule(
 
 
 def dynamic_target_requested_by_address(case: Case10) -> None:
-    """A sender requests a dynamic target and also sets an address in it.
+    """A sender requests a dynamic target and also sets an address in this target.
 
     Demands: A sender that requests a dynamic target must leave target.address null.
     Source: messaging.xml section addressing > target.address, dynamic
@@ -190,12 +191,12 @@ M_DYNPROPS_UNSET: Final = RULES.rule(
 def dynamic_properties_without_dynamic(case: Case10, what: str) -> None:
     """A peer sends a source or target with dynamic-node-properties although dynamic is not true.
 
-    Demands: A source or target may have dynamic-node-properties only if its field dynamic is true (MUST in
-    the draft csprd02).
+    Demands: A source or target may have dynamic-node-properties only if its field dynamic is true. The draft
+    csprd02 writes this demand with MUST.
     Source: messaging.xml section addressing > source.dynamic-node-properties, target.dynamic-node-properties
     Evidence: dynamic-node-properties in a source or target whose dynamic is not true
-    Why it matters: The properties describe a dynamically created node, but the source or target names no
-    dynamic node. The other peer may ignore the properties or refuse the attach.
+    Why it matters: The properties describe a dynamically created node, but the source or target is not
+    dynamic. The other peer may ignore the properties or refuse the attach.
     Silent when: never.
     How to mend it: Leave dynamic-node-properties null unless dynamic is true in the same source or
     target. If a dynamic node is wanted, set dynamic to true.
@@ -280,9 +281,9 @@ M_DISTMODE_VALUE: Final = RULES.rule(
 
 
 def unknown_distribution_mode(case: Case10, mode: str) -> None:
-    """A peer sends a source whose distribution-mode is neither move nor copy.
+    """A peer sends a source whose distribution-mode is neither `move` nor `copy`.
 
-    Demands: The distribution-mode of a source must be move, copy or a registered extension.
+    Demands: The distribution-mode of a source must be `move`, `copy` or a registered extension.
     Source: messaging.xml section addressing > std-dist-mode
     Evidence: the text of the distribution-mode
     Why it matters: The peers do not agree whether a delivered message stays at the node. A receiver may
@@ -292,7 +293,7 @@ def unknown_distribution_mode(case: Case10, mode: str) -> None:
     How to mend it: Set distribution-mode to the symbol `move` (consume) or `copy` (browse), in lower case, or
     leave it null so that the node decides.
     """
-    message = "the source's distribution-mode is neither move nor copy"
+    message = "the source's distribution-mode is neither `move` nor `copy`"
     case.report_once(M_DISTMODE_VALUE, message, POSSIBLE, {"distribution_mode": str(mode)})
 
 
@@ -315,8 +316,8 @@ def outcomes_with_symbol_that_stands_for_none(case: Case10, symbol: str, certain
     the descriptor of any type that the rule knows.
     Possible because: A specification that this rule does not know may define the symbol.
     How to mend it: List the full symbolic descriptors of outcomes, for example `amqp:accepted:list` or
-    `amqp:rejected:list`, not short names such as `accepted`. Do not list `amqp:received:list`, because
-    received is not an outcome.
+    `amqp:rejected:list`, not short names such as `accepted`. Do not list `amqp:received:list`, because the
+    state `received` is not an outcome.
     """
     message = "the source's outcomes list a symbol that is not the descriptor of an outcome"
     case.report(M_OUTCOMES_SYMBOL, message, certainty, {"symbol": str(symbol)})
@@ -441,17 +442,18 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
     although that terminus had not expired.
 
     Demands: A peer must keep a terminus until the timeout has passed since the event that the expiry-policy
-    names. A new attach stops the timer.
+    specifies. A new attach stops the timer.
     Source: messaging.xml section addressing > terminus-expiry-policy, source.timeout, target.timeout
     Evidence: the expiry-policy and timeout of the terminus, the later attach, and the time that passed
     before this attach
-    Why it matters: The terminus is lost with its unsettled deliveries, and a subscription may be lost, too.
+    Why it matters: The terminus is lost with its unsettled deliveries, and a subscription may also be lost.
     Silent when: the link was closed, when the new attach is on another session, or when the terminus expires
     with the link. The rule is also silent when the other peer asks for another address, or when octets were
     not captured.
     Only possible because: The peer may have refused the terminus for another reason.
-    How to mend it: Keep the terminus until its timeout has run since the event that its expiry-policy names.
-    Stop the timer when the link is attached again, and answer that attach with the terminus that was kept.
+    How to mend it: Keep the terminus until its timeout has passed since the event that its expiry-policy
+    specifies. Stop the timer when the link is attached again, and answer that attach with the terminus that
+    was kept.
     """
     case.report(
         M_TERM_EXPIRY,

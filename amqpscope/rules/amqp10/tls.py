@@ -22,8 +22,8 @@ def role_reversed(case: Case10) -> None:
     Demands: The TCP client must be the TLS client.
     Source: security.xml section tls
     Evidence: the direction of the ClientHello
-    Why it matters: With reversed roles, both peers wait for a ClientHello or both send one, and the handshake
-    fails.
+    Why it matters: With reversed roles, both peers wait for a ClientHello or both peers send a ClientHello,
+    and the handshake fails.
     Silent when: the capture does not show which peer opened the connection, or when the first TLS record was
     not captured.
     How to mend it: Start the TLS handshake as client on the side that opened the TCP connection, and as

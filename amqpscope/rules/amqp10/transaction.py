@@ -43,13 +43,13 @@ def txn_id_too_long(case: Case10, size: int) -> None:
 
     Demands: A txn-id must be a binary of at most 32 octets.
     Source: transactions.xml section coordination > transaction-id
-    Evidence: the type and length of the txn-id in declared, discharge, transactional-state and the properties
-    of a flow
+    Evidence: the type and length of the txn-id in `declared`, `discharge`, `transactional-state` and the
+    properties of a flow
     Why it matters: Resources store txn-ids in fields of 32 octets. A longer txn-id cannot be stored, and the
     work under the transaction fails.
     Silent when: a part of the frame or of the message was not captured.
-    How to mend it: Generate txn-ids in the coordinator as binary values of at most 32 octets. The
-    controller has to send back the txn-id of the declared outcome unchanged.
+    How to mend it: Generate txn-ids in the coordinator as binary values of at most 32 octets. The controller
+    has to send back the txn-id of the outcome `declared` unchanged.
     """
     case.report(TX_ID_TYPE, f"the txn-id has {size} octets, but the limit is 32")
 
@@ -71,9 +71,9 @@ def work_in_no_transaction(case: Case10, what: str, transaction: Transaction | N
     end the link with amqp:transaction:unknown-id.
     Silent when: octets of either peer were not captured and may contain the declaration. The rule is also
     silent when the connection had more transactions than the rule remembers.
-    How to mend it: Use a txn-id only after the declared outcome has arrived and before the discharge is
-    sent. An application must not commit a transaction in one thread while another thread still sends
-    under this transaction.
+    How to mend it: Use a txn-id only after the outcome `declared` has arrived and before the discharge is
+    sent. An application must not commit a transaction in one thread while another thread still sends under
+    this transaction.
     """
     if transaction is None:
         case.report(
@@ -145,8 +145,8 @@ def work_on_another_session(case: Case10, control: Control, certainty: i64) -> N
     """A controller does work under a transaction on another session than the session of the control link,
     although the coordinator does not offer amqp:multi-ssns-per-txn.
 
-    Demands: A controller may work under a transaction on another session than the session of the control
-    link only if the coordinator offers multi-ssns-per-txn.
+    Demands: A controller may work under a transaction on another session than the session of the control link
+    only if the coordinator offers amqp:multi-ssns-per-txn.
     Source: transactions.xml section transactions; transactions.xml section coordination > txn-capability
     multi-ssns-per-txn
     Evidence: the session of the work, and the session of the control link
@@ -225,18 +225,20 @@ TX_DECLARED_ELSEWHERE: Final = RULES.rule(
 
 
 def declared_as_a_state(case: Case10) -> None:
-    """A peer states the outcome declared for a delivery that is not a declare on a control link.
+    """A peer states the outcome `declared` for a delivery that is not a declare on a control link.
 
-    Demands: A peer may state the outcome declared only for a declare on a control link.
+    Demands: A peer may state the outcome `declared` only for a declare on a control link.
     Source: transactions.xml section coordination > declared
-    Evidence: the outcome declared on another link
+    Evidence: the outcome `declared` on another link
     Why it matters: The outcome assigns a txn-id although no controller asked for a transaction. The other
-    peer cannot apply the outcome declared to an ordinary delivery.
+    peer cannot apply the outcome `declared` to an ordinary delivery.
     Silent when: octets of either peer were not captured, or when the delivery is already settled.
-    How to mend it: Send the outcome declared only in the disposition for a declare message on a control link.
-    Answer a discharge and all ordinary messages with accepted or another outcome.
+    How to mend it: Send the outcome `declared` only in the disposition for a declare message on a control
+    link. Answer a discharge and all ordinary messages with another outcome, such as `accepted`.
     """
-    case.report(TX_DECLARED_ELSEWHERE, "the outcome declared is stated for a delivery that is not a declare")
+    case.report(
+        TX_DECLARED_ELSEWHERE, "the outcome `declared` is stated for a delivery that is not a declare"
+    )
 
 
 def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:

@@ -29,7 +29,8 @@ TX_POST_ALLFRAMES: Final = RULES.rule(
 
 
 def transfer_outside_its_transaction(case: Case10, delivery: Delivery) -> None:
-    """A later transfer of a delivery names another transaction than the first transfer, or no transaction.
+    """A later transfer of a delivery has another txn-id than the first transfer of the delivery, or has no
+    txn-id.
 
     Demands: Every transfer of a delivery under a transaction must carry a transactional-state with the same
     txn-id.
@@ -44,7 +45,7 @@ def transfer_outside_its_transaction(case: Case10, delivery: Delivery) -> None:
     """
     case.report(
         TX_POST_ALLFRAMES,
-        "a transfer names no transaction, or another one than the first transfer of the delivery",
+        "a later transfer of a delivery does not have the txn-id of the first transfer",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -85,8 +86,8 @@ def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
     """The controller asked for acquisition under a transaction on a link. The resource then sends a delivery
     outside any transaction on this link.
 
-    Demands: A resource that cannot acquire under a transaction must detach the link with not-implemented when
-    the controller asks for such acquisition.
+    Demands: A resource that cannot acquire under a transaction must detach the link with amqp:not-implemented
+    when the controller asks for acquisition under a transaction.
     Source: transactions.xml section txn-work > Transactional Acquisition
     Evidence: a flow with a txn-id, and the next transfers or the detach
     Why it matters: A rollback does not return the acquired message to the queue, contrary to the controller's
@@ -280,8 +281,8 @@ def outcome_after_the_rollback(case: Case10, work: Work) -> None:
     Demands: After an unsuccessful discharge, deliveries that are still unsettled should have no outcome.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the states of the delivery before and after the discharge
-    Why it matters: The rollback undid the delivery, so the delivery has no outcome. The controller may take
-    the message as accepted although the resource does not hold it.
+    Why it matters: The rollback undid the delivery, so the delivery has no outcome. The controller may assume
+    that the message is accepted, although the resource does not hold the message.
     Silent when: octets of either peer were not captured, or when the delivery is settled.
     How to mend it: Discard the provisional outcomes of all posted deliveries when the discharge fails or its
     fail flag is true. Send no outcome for these deliveries afterwards, because the controller settles them.

@@ -53,14 +53,14 @@ before the code has as many octets as its size says.
 T_DESC_CTOR: Final = RULES.rule(
     "T-DESC-CTOR", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a described value that lacks its descriptor or the value after the descriptor.
+"""A peer sends a described value in which the descriptor or the value after the descriptor is missing.
 
 Demands: In a described value, the octet 0x00 must be followed by one complete descriptor and then by
 another constructor, which may itself be described.
 Source: types.xml section encodings > Constructor BNF
 Evidence: the octets of the described value
 Why it matters: Part of the described value is missing. The receiver takes the octets that follow for the
-missing part, or it refuses the frame.
+missing part, or refuses the frame.
 Silent when: a part of the frame was not captured.
 How to mend it: Write after `0x00` one complete descriptor (symbol or ulong) and then one complete value with
 its own constructor. Write an empty list (`0x45`) when a described list has no fields.
@@ -156,7 +156,8 @@ T_BOOL_OCTET: Final = RULES.rule(
 Demands: The data octet of a boolean with format code 0x56 must be 0x00 or 0x01.
 Source: types.xml section encodings > boolean
 Evidence: the octet after the format code 0x56
-Why it matters: Some receivers take the value as true, and others refuse the frame with amqp:decode-error.
+Why it matters: Some receivers take the value as true, and other receivers refuse the frame with
+amqp:decode-error.
 Silent when: a part of the frame was not captured.
 How to mend it: Write `0x01` for true and `0x00` for false, or use the format codes `0x41` and `0x42`. Do not
 copy a nonzero integer of the program into the data octet.
@@ -279,7 +280,7 @@ Why it matters: Size and count of the list contradict each other. Receivers that
 that follow the count decode different values.
 Silent when: a part of the frame was not captured.
 How to mend it: Fill in size and count after the items of the list are written. The size includes the octets
-of the count field. Do not reserve a fixed count while leaving out trailing fields.
+of the count field. Do not write a fixed count if you leave out trailing fields.
 """
 
 
@@ -323,8 +324,8 @@ T_MAP_DUPKEY: Final = RULES.rule(
 Demands: A map must not have the same key twice.
 Source: types.xml section encodings > map
 Evidence: two equal keys of the same AMQP type and value, in any encoding width
-Why it matters: Some receivers use the first value of a duplicate key and others the second, so an
-annotation or property may get the wrong value.
+Why it matters: Some receivers use the first value of a duplicate key and other receivers use the second
+value, so an annotation or property may get the wrong value.
 Silent when: a part of the frame was not captured, or when the equal keys are compound values.
 How to mend it: Collect the entries in a map before encoding, and replace the value of an existing key instead
 of appending a second entry. Two integer keys of equal type and value are the same key in every encoding
@@ -363,7 +364,7 @@ Why it matters: Even an empty array has to state the type of its elements. The r
 array and may refuse the frame.
 Silent when: a part of the frame was not captured.
 How to mend it: Write the element constructor after size and count in every array, also when the count is
-zero. Send null instead of an empty array where the field allows it.
+zero. Send null instead of an empty array where the field allows null.
 """
 
 
@@ -397,7 +398,7 @@ def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, cert
 T_ENUM_SNDMODE: Final = RULES.rule(
     "T-ENUM-SNDMODE", "MUST", "definition", usual_answer="amqp:invalid-field", proved="certain"
 )
-"""A peer sends an attach whose snd-settle-mode is not unsettled (0), settled (1) or mixed (2).
+"""A peer sends an attach whose snd-settle-mode is not `unsettled` (0), `settled` (1) or `mixed` (2).
 
 Demands: The snd-settle-mode of an attach must be 0, 1 or 2.
 Source: transport.xml section definitions > sender-settle-mode
@@ -405,14 +406,15 @@ Evidence: the snd-settle-mode of the attach
 Why it matters: The peers do not agree whether the sender sends its deliveries settled. The other peer may
 refuse the attach with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
-How to mend it: Set snd-settle-mode to 0, 1 or 2, encoded as a ubyte, or leave it null for the default mixed.
+How to mend it: Set snd-settle-mode to 0, 1 or 2, encoded as a ubyte. For the default `mixed`, the field may
+be null.
 """
 
 
 T_ENUM_RCVMODE: Final = RULES.rule(
     "T-ENUM-RCVMODE", "MUST", "definition", usual_answer="amqp:invalid-field", proved="certain"
 )
-"""A peer sends an rcv-settle-mode that is neither first (0) nor second (1).
+"""A peer sends an rcv-settle-mode that is neither `first` (0) nor `second` (1).
 
 Demands: The rcv-settle-mode of an attach or transfer must be 0 or 1.
 Source: transport.xml section definitions > receiver-settle-mode
@@ -427,12 +429,12 @@ How to mend it: Set rcv-settle-mode in attach and transfer to 0 or 1, encoded as
 T_ENUM_DURABILITY: Final = RULES.rule(
     "T-ENUM-DURABILITY", "MUST", "definition", usual_answer="amqp:invalid-field", proved="certain"
 )
-"""A peer sends a source or target whose durable field is not none (0), configuration (1) or
-unsettled-state (2).
+"""A peer sends a source or target whose field durable is not `none` (0), `configuration` (1) or
+`unsettled-state` (2).
 
-Demands: The durable field of a source or target must be 0, 1 or 2.
+Demands: The field durable of a source or target must be 0, 1 or 2.
 Source: messaging.xml section addressing > terminus-durability
-Evidence: the durable field of the source or target
+Evidence: the field durable of the source or target
 Why it matters: The peers do not agree which state of the terminus survives a restart. The other peer may
 refuse the attach with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -444,17 +446,18 @@ a delivery mode in the field durable.
 T_ENUM_EXPIRY: Final = RULES.rule(
     "T-ENUM-EXPIRY", "MUST", "definition", usual_answer="amqp:invalid-field", proved="certain"
 )
-"""A peer sends a source or target whose expiry-policy is not link-detach, session-end, connection-close
-or never.
+"""A peer sends a source or target whose expiry-policy is not `link-detach`, `session-end`, `connection-close`
+or `never`.
 
-Demands: The expiry-policy of a source or target must be link-detach, session-end, connection-close or never.
+Demands: The expiry-policy of a source or target must be `link-detach`, `session-end`, `connection-close` or
+`never`.
 Source: messaging.xml section addressing > terminus-expiry-policy
 Evidence: the expiry-policy of the source or target
 Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or be
 kept for ever.
 Silent when: a part of the frame was not captured.
 How to mend it: Set expiry-policy to exactly one of the symbols `link-detach`, `session-end`,
-`connection-close` or `never`. For the default session-end, the field may be null.
+`connection-close` or `never`. For the default `session-end`, the field may be null.
 """
 
 

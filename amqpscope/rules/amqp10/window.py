@@ -30,11 +30,11 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     Why it matters: The receiver may have no room for the transfer. The receiver may end the session with
     amqp:session:window-violation, and all links of the session end with it.
     Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
-    begins. The rule is also silent when the window was larger before a flow of the other peer that lacks the
-    mandatory next-incoming-id. Other rules report a sender that counts the window from its own
-    next-outgoing-id (S-WIN-FORMULA and S-WIN-FORMULA-INIT). S-WIN-DECR reports a sender that does not count
-    further transfers of a delivery. The finding is reported as possible, not as certain, when an older
-    window, which the sender may have used, allows the transfer.
+    begins. The rule is also silent when the window was larger before a flow of the other peer that does not
+    have the mandatory next-incoming-id. Other rules report a sender that counts the window from its own
+    next-outgoing-id (S-WIN-FORMULA and S-WIN-FORMULA-INIT). Another rule, S-WIN-DECR, reports a sender that
+    counts only the first transfer of each delivery. The finding is reported as possible, not as certain, when
+    an older window, which the sender may have used, allows the transfer.
     How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
     the window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.
@@ -98,8 +98,8 @@ S_WIN_DECR: Final = RULES.rule("S-WIN-DECR", "MUST", "keyword", answer="amqp:ses
 
 
 def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
-    """A sender does not count further transfers of a delivery against the other peer's incoming-window,
-    and exceeds the window by at most the number of these transfers.
+    """A sender counts only the first transfer of each delivery against the other peer's incoming-window. The
+    sender exceeds the window by at most the number of the uncounted transfers.
 
     Demands: Each transfer must use one unit of the other peer's incoming-window, also a further transfer of
     the same delivery.
@@ -207,17 +207,17 @@ def next_incoming_id_not_taken_over(case: Case10, session: SessionEnd) -> None:
     """A peer has read a flow, but still counts transfers from its old next-incoming-id instead of from the
     flow's next-outgoing-id.
 
-    Demands: A peer that receives a flow must set its next-incoming-id to the flow's next-outgoing-id, and
-    copy the flow's outgoing-window.
+    Demands: A peer that receives a flow must set its next-incoming-id to the flow's next-outgoing-id, and its
+    remote outgoing-window to the flow's outgoing-window.
     Source: transport.xml section sessions > Session Flow Control (receiving a flow)
     Evidence: the next flow of the peer that received the flow
-    Why it matters: The two peers count differently for the rest of the session, and the window shrinks or the
-    session stalls.
+    Why it matters: The two peers count transfers differently for the rest of the session, so the window
+    shrinks or the session stalls.
     Silent when: the peer may not yet have read the flow, or when octets were not captured.
     Only possible because: The flow skipped transfer-ids, which is itself a fault of the other peer. A peer
     that notices the skip may decide not to follow the flow.
-    How to mend it: Set next-incoming-id to the next-outgoing-id of every received flow of the session, and
-    copy the flow's outgoing-window to the remote outgoing-window.
+    How to mend it: When a flow of the session arrives, set next-incoming-id to the flow's next-outgoing-id,
+    and set the remote outgoing-window to the flow's outgoing-window.
     """
     case.report(
         S_FLOW_SYNC,

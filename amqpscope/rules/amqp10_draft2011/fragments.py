@@ -81,19 +81,19 @@ M_FRAG_BOUNDS: Final = RULES.rule(
 
 
 def flags_against_the_numbers(case: CaseDraft2011, message: str, number: i64) -> None:
-    """A sender sends a fragment whose flags first and last do not fit its section-number.
+    """A sender sends a fragment whose flags `first` and `last` do not fit its section-number.
 
-    Demands: The flag first may be true only in the fragment that begins a section, and the flag last only in
-    the fragment that ends the section.
+    Demands: The flag `first` may be true only in the fragment that begins a section. The flag `last` may be
+    true only in the fragment that ends the section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2, 3.6.14 and 3.8.9
-    Evidence: first, last and section-number of successive fragments of one delivery
+    Evidence: the flags `first` and `last` and the section-number of successive fragments of one delivery
     Why it matters: Only these flags show the receiver where a section begins and ends. The receiver joins two
     sections, or splits one section.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
     when a flag is null, or when the delivery is resumed.
-    How to mend it: Set the flag first in the first fragment of every section, and the flag last in the
-    last fragment of the section. A section that is sent in one fragment has both flags. Leave both flags
-    unset in all fragments between the first and the last one.
+    How to mend it: Set the flag `first` in the first fragment of every section, and the flag `last` in the
+    last fragment of the section. The fragment of a section that is sent in one fragment has both flags. Leave
+    both flags unset in all fragments between the first fragment and the last fragment.
     """
     case.report(M_FRAG_BOUNDS, message, CERTAIN, {"section_number": int(number)})
 
@@ -104,8 +104,8 @@ M_FRAG_OFFSET: Final = RULES.rule(
 
 
 def offset_that_does_not_follow(case: CaseDraft2011, fragment: Fragment, expected: i64) -> None:
-    """A sender sends a fragment whose section-offset is not the number of octets that it has sent of the
-    section.
+    """A sender sends a fragment whose section-offset is not the number of octets of the section that the
+    sender has already sent.
 
     Demands: The section-offset must be the offset of the payload within the section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2 and 3.8.9
@@ -140,9 +140,9 @@ def section_at_the_wrong_place(case: CaseDraft2011, name: str, why: str) -> None
     Why it matters: A receiver expects the header first, the properties second and the footer last. The
     receiver may take the sections for data of the application, or not find the sections.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
-    when a field of the fragment could not be read. The rule is also silent when the message has another
-    message-format than 0. The rule does not report a missing section, because the draft contradicts itself
-    about missing sections.
+    when a field of the fragment could not be read. The rule is also silent when the message has a
+    message-format other than 0. The rule does not report a missing section, because the draft contradicts
+    itself about missing sections.
     Only possible because: The sender may have given a section-number to a section that it did not send.
     The place of the section is then correct.
     How to mend it: Send the sections in this order: header, properties, application data, footer.
@@ -164,8 +164,8 @@ def section_sent_twice(case: CaseDraft2011, name: str) -> None:
     Why it matters: The receiver cannot know which of the two sections applies. Durability, priority or the
     message-id may be lost.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
-    when a field of the fragment could not be read. The rule is also silent when the message has another
-    message-format than 0.
+    when a field of the fragment could not be read. The rule is also silent when the message has a
+    message-format other than 0.
     How to mend it: Write the header, the properties and the footer at most once per message. Put all fields
     of the message's properties into one section.
     """
@@ -200,7 +200,7 @@ def judge_end(case: CaseDraft2011, progress: Progress) -> None:
     if progress.last == 0 and not progress.resumed:
         number = progress.number
         flags_against_the_numbers(
-            case, f"the message ends, but section {number} had no last fragment", number
+            case, f"the message ends, but no fragment of section {number} had the flag `last`", number
         )
 
 
@@ -209,19 +209,19 @@ def _judge_flags(
 ) -> None:
     number = fragment.number
     if same and fragment.first == 1:
-        flags_against_the_numbers(case, f"a second fragment of section {number} has the flag first", number)
+        flags_against_the_numbers(case, f"a second fragment of section {number} has the flag `first`", number)
     elif same and progress.last == 1:
         flags_against_the_numbers(
-            case, f"section {number} continues after a fragment that has the flag last", number
+            case, f"section {number} continues after a fragment that has the flag `last`", number
         )
     elif not same and fragment.first == 0:
         flags_against_the_numbers(
-            case, f"section {number} begins with a fragment without the flag first", number
+            case, f"section {number} begins with a fragment without the flag `first`", number
         )
     elif begun and not same and progress.last == 0:
         flags_against_the_numbers(
             case,
-            f"section {number} begins, but no fragment of section {progress.number} had the flag last",
+            f"section {number} begins, but no fragment of section {progress.number} had the flag `last`",
             number,
         )
 
@@ -245,4 +245,4 @@ def _judge_section(case: CaseDraft2011, progress: Progress, fragment: Fragment, 
             case, "properties", f"is section {fragment.number}, but must be section 0 or 1"
         )
     elif begun and progress.has(FOOTER):
-        section_at_the_wrong_place(case, "footer", "is not the last one")
+        section_at_the_wrong_place(case, "footer", "is not the last section")

@@ -68,9 +68,9 @@ def attributes_dropped(way: Way, count: int) -> Finding:
     Evidence: the keys in message-attrs before and after the broker
     Why it matters: The values in message-attrs are meant for every node on the path. Information that one
     node added for the next node is lost.
-    Silent when: the message has no message-id. The rule is also silent when the message is not among the
-    first messages of its connection. The rule is also silent when only one of the two connections was
-    captured, or when one of them does not speak the draft.
+    Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
+    and is silent about later messages. The rule is also silent when only one of the two connections was
+    captured, or when one of the two connections does not speak the draft.
     Only possible because: A broker may intend to change the message-attrs.
     How to mend it: Copy all entries of message-attrs of the received message into the forwarded message,
     including entries with unknown keys. Change only entries that the broker deliberately handles.

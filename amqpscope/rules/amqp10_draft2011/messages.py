@@ -22,7 +22,7 @@ Demands: In a message of message-format 0 each section must have a section-code 
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2 and 4.2.1
 Evidence: the section-code of the fragments of a complete message
 Why it matters: The receiver does not know how to read the section, and may refuse the whole message.
-Silent when: a part of the message was not captured, or when the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 Only possible because: Another revision of the draft may assign the section-code.
 How to mend it: Use only the section-codes 0 to 6: header, properties, footer, data, amqp-data, amqp-map and
 amqp-list.
@@ -39,7 +39,7 @@ amqp-map section must be empty or hold a map, and an amqp-list section must be e
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2.1
 Evidence: the descriptor or the format code of the value in a section that was captured completely
 Why it matters: The receiver cannot use the section. Durability, priority or the message-id may be lost.
-Silent when: a part of the message was not captured, or when the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 How to mend it: Choose the section-code by the value that the section holds. Send raw octets in a data section
 and other values in an amqp-data section.
 """
@@ -53,8 +53,8 @@ M_PAYLOAD_WHOLE: Final = RULES.rule(
 Demands: A header, properties, footer, amqp-map or amqp-list section must not hold more than one value.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2.1
 Evidence: the number of values in a section that was captured completely
-Why it matters: The receiver takes the first value and loses the others, or refuses the message.
-Silent when: a part of the message was not captured, or when the message has another message-format than 0.
+Why it matters: The receiver takes the first value and loses the other values, or refuses the message.
+Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 How to mend it: Begin a new section for each value, or put all values into one amqp-data section. Check that
 no octets of a reused buffer follow the value.
 """

@@ -36,19 +36,21 @@ def other_acquirer_not_counted(case: CaseDraft2011, fate: Fate) -> None:
     acquired the message and failed to process it.
 
     Demands: The field former-acquirers must count the other links that acquired the message and failed to
-    process it, by the outcome rejected or by modified with delivery-failed.
+    process the message. The processing failed if the outcome was `rejected`, or `modified` with
+    delivery-failed=true.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2.2
     Evidence: the outcome of an earlier delivery on another link, and former-acquirers in the header of the
     message
     Why it matters: With former-acquirers=0, a receiver wrongly concludes that no other receiver has failed to
     process the message.
     Silent when: the message has no message-id, or when its header does not state former-acquirers. The rule
-    is also silent when the message is not among the first messages of the connection, or when one of the two
-    deliveries took several transfers. The rule is also silent when the other link belonged to another node.
+    is also silent when one of the two deliveries took several transfers, or when the other link belonged to
+    another node. The rule remembers only the first messages of each connection, and is silent about later
+    messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: Store with each message how many links have acquired it and failed to process it. Write
-    this number without the current link into former-acquirers.
+    How to mend it: Store with each message how many links have acquired the message and failed to process it.
+    Write the number of these links, without the current link, into former-acquirers.
     """
     case.report(
         M_HDR_FIRSTACQ,
@@ -70,11 +72,11 @@ Demands: The error of a rejection must go into the message-attrs of the message'
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.3.3
 Evidence: the error of the rejection, and the header of a later delivery
 Why it matters: The application that handles rejected messages does not learn why the messages were rejected.
-Silent when: the message has no message-id, or when the message is not among the first messages of the
-connection. The rule is also silent when one of the two deliveries took several transfers.
+Silent when: the message has no message-id. The rule remembers only the first messages of each connection, and
+is silent about later messages. The rule is also silent when one of the two deliveries took several transfers.
 Only possible because: No capture can prove this fault, because a client may have sent the same message to the
 {peer} a second time.
-How to mend it: When an outcome rejected carries an error, store this error in the message-attrs of the
+How to mend it: When an outcome `rejected` carries an error, store this error in the message-attrs of the
 message's header. Use the key `rejected`, and store the error before you send the message again.
 """
 

@@ -156,7 +156,7 @@ def _work(case: CaseDraft2011, known: Transactions, direction: int, session: int
 
 
 def _why(known: Transactions, txn_id: bytes) -> str:
-    return "is already discharged" if txn_id in known.discharged else "no declare has named"
+    return "is already discharged" if txn_id in known.discharged else "was not declared"
 
 
 def _disposition(
@@ -194,10 +194,10 @@ def _disposition(
 def _refusal(outcome: object) -> str:
     """What is wrong with an outcome as the answer to a request that fails; "" if nothing is."""
     if isinstance(outcome, (draft.Released, draft.Modified)):
-        return outcome.definition().name
+        return f"the outcome `{outcome.definition().name}`"
     if isinstance(outcome, draft.Rejected):
         error = outcome.error
         condition = "" if error is None or error.condition is None else str(error.condition)
         if not condition.startswith(_ERRORS):
-            return f"rejected and {condition[:64] or 'no error'}"
+            return f"the outcome `rejected` and {condition[:64] or 'no error'}"
     return ""

@@ -34,15 +34,15 @@ TX_CAPS_VALUE: Final = RULES.rule(
 
 
 def capability_that_is_none(case: CaseDraft2011, capability: str) -> None:
-    """A peer sends a coordinator whose capabilities have a symbol that begins with `amqp:` but is not one of
-    the six capabilities of the draft.
+    """A peer sends a coordinator whose capabilities contain a symbol that begins with `amqp:` but is not one
+    of the six capabilities of the draft.
 
-    Demands: The capabilities of a coordinator must be txn-capabilities.
+    Demands: The capabilities of a coordinator must be symbols of the type txn-capability.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.2.1 and 5.2.4
     Evidence: the capabilities of the coordinator in an attach
     Why it matters: The other peer does not know the capability, and the two peers do not agree on what the
     coordinator can do.
-    Silent when: the symbol does not begin with `amqp:`, or a part of the frame was not captured.
+    Silent when: the symbol does not begin with `amqp:`, or when a part of the frame was not captured.
     Only possible because: Another specification may define the capability.
     How to mend it: Use the six symbols of the draft, for example `amqp:local-transactions`.
     """
@@ -71,11 +71,11 @@ def declare_in_another_form(case: CaseDraft2011, what: str) -> None:
     Demands: The body of a declare message must be a single amqp-data section with exactly one value.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the sections of a message on the link to the coordinator
-    Why it matters: The coordinator perhaps does not find the declare, or may ignore it. The work that follows
-    is done outside of any transaction.
+    Why it matters: The coordinator perhaps does not find the declare, or ignores the declare. The work that
+    follows is done outside of any transaction.
     Silent when: a part of the message was not captured.
-    Only possible because: The surviving text of the draft lost the descriptor of declare. The rule uses
-    the descriptor of the final specification.
+    Only possible because: The surviving text of the draft does not contain the descriptor of `declare`. The
+    rule uses the descriptor of the final specification.
     How to mend it: Send the declare alone in one section with the section-code 4 (amqp-data).
     """
     case.report(TX_DECLARE_BODY, f"a declare is sent {what}", POSSIBLE)
@@ -101,8 +101,8 @@ def discharge_in_another_form(case: CaseDraft2011, what: str) -> None:
     Why it matters: The coordinator perhaps does not find the discharge. The transaction stays open until it
     times out.
     Silent when: a part of the message was not captured.
-    Only possible because: The surviving text of the draft lost the descriptor of discharge. The rule
-    uses the descriptor of the final specification.
+    Only possible because: The surviving text of the draft does not contain the descriptor of `discharge`. The
+    rule uses the descriptor of the final specification.
     How to mend it: Send the discharge alone in one section with the section-code 4 (amqp-data).
     """
     case.report(TX_DISCHARGE_BODY, f"a discharge is sent {what}", POSSIBLE)
@@ -126,7 +126,7 @@ TX_DECLARE_FAIL_REJECT: Final = RULES.rule(
 
 
 def declare_not_rejected(case: CaseDraft2011, what: str) -> None:
-    """A coordinator answers a failed declare with something else than rejected and a transaction error.
+    """A coordinator does not answer a failed declare with the outcome `rejected` and a transaction error.
 
     Demands: A coordinator that cannot do what a declare asks must reject the message with a transaction
     error.
@@ -136,7 +136,8 @@ def declare_not_rejected(case: CaseDraft2011, what: str) -> None:
     Silent when: the declare was not captured completely.
     Only possible because: The sentence of the draft has no keyword such as MUST, and the coordinator may
     have another reason to refuse the message.
-    How to mend it: State rejected with an error whose condition begins with `amqp:transaction:`.
+    How to mend it: State the outcome `rejected` with an error whose condition begins with
+    `amqp:transaction:`.
     """
     case.report(TX_DECLARE_FAIL_REJECT, f"the coordinator answers a declare with {what}", POSSIBLE)
 
@@ -151,7 +152,7 @@ TX_DISCHARGE_FAIL_REJECT: Final = RULES.rule(
 
 
 def discharge_not_rejected(case: CaseDraft2011, what: str) -> None:
-    """A coordinator answers a failed discharge with something else than rejected and a transaction error.
+    """A coordinator does not answer a failed discharge with the outcome `rejected` and a transaction error.
 
     Demands: A coordinator that cannot do what a discharge asks must reject the message with a transaction
     error.
@@ -161,7 +162,8 @@ def discharge_not_rejected(case: CaseDraft2011, what: str) -> None:
     Silent when: the discharge was not captured completely.
     Only possible because: The sentence of the draft has no keyword such as MUST, and the coordinator may
     have another reason to refuse the message.
-    How to mend it: State rejected with an error whose condition begins with `amqp:transaction:`.
+    How to mend it: State the outcome `rejected` with an error whose condition begins with
+    `amqp:transaction:`.
     """
     case.report(TX_DISCHARGE_FAIL_REJECT, f"the coordinator answers a discharge with {what}", POSSIBLE)
 
@@ -188,18 +190,19 @@ TX_DISCHARGE_KNOWN: Final = RULES.rule(
 def discharge_of_no_transaction(case: CaseDraft2011, txn_id: bytes, why: str) -> None:
     """A controller sends a discharge for a transaction that was not declared or that is already discharged.
 
-    Demands: A discharge must name a transaction that is declared and not yet discharged.
+    Demands: A discharge must have the txn-id of a transaction that is declared and not yet discharged.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.2.3 and 5.2.5
-    Evidence: the txn-id in the transfer-state of the discharge, and the txn-ids of all declares before
-    Why it matters: The coordinator can only reject the discharge. Work that the application believes
-    committed is not committed.
-    Silent when: octets of either peer were not captured, or a declare or discharge before has no txn-id.
+    Evidence: the txn-id in the transfer-state of the discharge, and the txn-ids of all earlier declares
+    Why it matters: The coordinator can only reject the discharge. The application considers the work
+    committed, although the work is not committed.
+    Silent when: octets of either peer were not captured, or when an earlier declare or discharge has no
+    txn-id.
     Only possible because: The transaction may have been declared on another connection of the same container.
     How to mend it: Discharge each transaction once, with the txn-id of its declare.
     """
     case.report(
         TX_DISCHARGE_KNOWN,
-        f"a discharge names txn-id 0x{txn_id.hex()}, which {why}",
+        f"a discharge has txn-id 0x{txn_id.hex()}, which {why}",
         POSSIBLE,
         {"txn_id": txn_id.hex()},
     )
@@ -220,18 +223,18 @@ def work_in_no_transaction(case: CaseDraft2011, txn_id: bytes, why: str) -> None
     Demands: The txn-id in a transfer-state, or in the options of a flow, must name a transaction that is
     declared and not yet discharged.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1, 5.1.1 and 5.2.5
-    Evidence: the txn-id of the frame, and the txn-ids of all declares and discharges before
+    Evidence: the txn-id of the frame, and the txn-ids of all earlier declares and discharges
     Why it matters: The resource cannot assign the work to a transaction. The resource may refuse the
     work, or do the work outside of any transaction.
-    Silent when: octets of either peer were not captured, the connection has no link to a coordinator, or a
-    declare or discharge before has no txn-id.
+    Silent when: octets of either peer were not captured, or when the connection has no link to a coordinator.
+    The rule is also silent when an earlier declare or discharge has no txn-id.
     Only possible because: The transaction may have been declared on another connection of the same container.
-    How to mend it: Declare a transaction before its txn-id is used, and stop using the txn-id with the
+    How to mend it: Declare a transaction before you use its txn-id, and do not use the txn-id after the
     discharge.
     """
     case.report(
         TX_STATE_KNOWN,
-        f"{case.sent.frame.name} names txn-id 0x{txn_id.hex()}, which {why}",
+        f"{case.sent.frame.name} has txn-id 0x{txn_id.hex()}, which {why}",
         POSSIBLE,
         {"txn_id": txn_id.hex()},
     )
@@ -243,17 +246,17 @@ TX_MULTI_PER_SSN: Final = RULES.rule(
 
 
 def several_transactions_on_a_session(case: CaseDraft2011, live: int) -> None:
-    """A controller declares a transaction while another one of the same session is live, although the
+    """A controller declares a transaction while another transaction of the same session is live, although the
     coordinator states capabilities without amqp:multi-txns-per-ssn.
 
     Demands: A controller may have several live transactions on one session only if the coordinator offers
     amqp:multi-txns-per-ssn.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.2.4
     Evidence: the capabilities in the coordinator's attach, and the declares and discharges of the session
-    Why it matters: The coordinator may refuse the declare, or assign the work of both transactions to one of
-    them.
-    Silent when: octets of either peer were not captured, the coordinator states no capabilities, or a declare
-    or discharge before has no txn-id or was not accepted.
+    Why it matters: The coordinator may refuse the declare, or assign the work of both transactions to one
+    transaction.
+    Silent when: octets of either peer were not captured, or when the coordinator states no capabilities. The
+    rule is also silent when an earlier declare or discharge has no txn-id or was not accepted.
     Only possible because: The coordinator may support more than it states.
     How to mend it: Discharge a transaction before you declare the next one on the session, or begin a session
     for each transaction.
@@ -281,10 +284,10 @@ def work_on_another_session(case: CaseDraft2011, txn_id: bytes) -> None:
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.2.4
     Evidence: the capabilities in the coordinator's attach, and the sessions of the declare and of the work
     Why it matters: The resource may refuse the work, or do the work outside of the transaction.
-    Silent when: octets of either peer were not captured, the coordinator states no capabilities, or it offers
-    amqp:multi-conns-per-txn.
+    Silent when: octets of either peer were not captured, or when the coordinator states no capabilities. The
+    rule is also silent when the coordinator offers amqp:multi-conns-per-txn.
     Only possible because: The coordinator may support more than it states.
-    How to mend it: Attach the links of the work on the session of the control link.
+    How to mend it: Attach all links that carry work of a transaction on the session of the control link.
     """
     case.report(
         TX_SCOPE_SESSION,
@@ -308,12 +311,12 @@ def discharged_with_credit_left(case: CaseDraft2011, name: str, credit: int) -> 
     Evidence: the txn-id in the options of a flow, its link-credit, and the messages received since
     Why it matters: The sender of the link acquires further messages on this link-credit outside of any
     transaction.
-    Silent when: octets of either peer were not captured, or the newest flow of the link sets drain or a
-    link-credit of 0.
+    Silent when: octets of either peer were not captured, or when the newest flow of the link has drain=true
+    or link-credit 0.
     Only possible because: The draft does not say whether transfer-count counts the first or the last transfer
     of a message.
-    How to mend it: Before the discharge, set drain or a link-credit of 0 on every link that acquires under
-    the transaction, and wait until the sender's flow shows that no link-credit is left.
+    How to mend it: Before the discharge, send a flow with drain=true or with link-credit 0 on every link that
+    acquires messages under the transaction. Wait until the sender's flow shows that no link-credit is left.
     """
     case.report(
         TX_ACQ_CREDIT,
@@ -328,7 +331,8 @@ TX_RES_ID: Final = RULES.rule("TX-RES-ID", "MUST", "keyword", by="receiver")
 
 
 def another_transaction_named(case: CaseDraft2011, named: bytes, posted: bytes | None) -> None:
-    """A resource states an outcome under another transaction than the one under which the message was sent.
+    """A resource states an outcome under a transaction other than the transaction under which the message was
+    sent.
 
     Demands: If the work on a message belongs to a transaction, the resource's disposition must have the
     txn-id of this transaction.
@@ -336,13 +340,13 @@ def another_transaction_named(case: CaseDraft2011, named: bytes, posted: bytes |
     Evidence: the txn-id in the controller's transfer, and the txn-id in the resource's disposition
     Why it matters: The controller treats the outcome as provisional within the wrong transaction. The
     controller may count work that is never committed.
-    Silent when: octets of either peer were not captured, or the disposition has no txn-id.
+    Silent when: octets of either peer were not captured, or when the disposition has no txn-id.
     How to mend it: Keep the txn-id of each transfer, and state it with the outcome.
     """
     what = "no transaction" if posted is None else f"txn-id 0x{posted.hex()}"
     case.report(
         TX_RES_ID,
-        f"the disposition names txn-id 0x{named.hex()}, but the message was sent under {what}",
+        f"the disposition has txn-id 0x{named.hex()}, but the message was sent under {what}",
         CERTAIN,
         {"txn_id": named.hex()},
     )

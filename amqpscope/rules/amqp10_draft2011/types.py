@@ -71,7 +71,7 @@ T_COMP_TYPE: Final = RULES.rule("T-COMP-TYPE", "MUST", "definition", usual_answe
 
 
 def value_of_another_type(case: Case10, problem: Problem) -> None:
-    """A peer sends a field with a value of another type than the field declares.
+    """A peer sends a value whose type differs from the declared type of its field.
 
     Demands: Each element of a composite's list must have the type of the field at its position.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.3 and 2.3.1
@@ -83,7 +83,7 @@ def value_of_another_type(case: Case10, problem: Problem) -> None:
     type from the revision before the draft and from the final specification, or from the same field of
     another composite.
     How to mend it: Compare the field list of the encoder with the definition of the type. In the draft, the
-    fields after options stand one place later than in the final specification.
+    fields after `options` stand one place later than in the final specification.
     """
     proved(case, T_COMP_TYPE, problem, certainty_of(problem))
 
@@ -92,11 +92,12 @@ T_COMP_MULT_TRUE: Final = RULES.rule("T-COMP-MULT-TRUE", "MUST", "keyword", usua
 
 
 def several_values_without_true(case: Case10, problem: Problem) -> None:
-    """A peer sends several values of one field in a list or an array that is not described by true.
+    """A peer sends several values of one field in a list or an array that does not have the descriptor
+    `true`.
 
-    Demands: Several values of a field must stand in a list whose descriptor is the boolean true.
+    Demands: Several values of a field must be sent in a list whose descriptor is the boolean `true`.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.3
-    Evidence: a list or an array without the descriptor true, in a field that may have several values
+    Evidence: a list or an array without the descriptor `true`, in a field that may have several values
     Why it matters: The receiver treats the list as one value of a wrong type and may close the connection
     with amqp:decode-error.
     Silent when: a part of the frame was not captured, or when the type of the field is not known.
@@ -114,7 +115,7 @@ T_COMP_MULT_NULL: Final = RULES.rule(
 )
 """A peer sends null as one of several values of a field.
 
-Demands: A list with the descriptor true must not have null entries.
+Demands: A list with the descriptor `true` must not contain null.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.3
 Evidence: the null in the list
 Why it matters: The receiver does not know whether the value is missing or wrong, and may close the connection
@@ -132,7 +133,7 @@ T_COMP_LIST: Final = RULES.rule(
     usual_answer="amqp:decode-error",
     proved="possible",
 )
-"""A peer encodes a composite as another type than a list, although its descriptor names a list.
+"""A peer does not encode a composite as a list, although the name of its descriptor ends in `:list`.
 
 Demands: A composite whose symbolic descriptor ends in `:list` must be encoded as a described list.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.3 and 2.3.1
@@ -164,7 +165,8 @@ Why it matters: The receiver does not know what the extra elements mean, and may
 Silent when: a part of the frame was not captured.
 Only possible because: The peer may speak another revision of the draft, in which the composite has more
 fields.
-How to mend it: Send only the fields of the definition. Put private data into options or properties.
+How to mend it: Send only the fields of the definition. Put private data into the field `options` or
+`properties`.
 """
 
 
@@ -172,9 +174,9 @@ T_ENUM_EXPIRY: Final = RULES.rule("T-ENUM-EXPIRY", "MUST", "definition", usual_a
 
 
 def expiry_policy_that_is_none(case: Case10, problem: Problem) -> None:
-    """A peer sends a source or target whose expiry-policy is not session, connection or never.
+    """A peer sends a source or target whose expiry-policy is not `session`, `connection` or `never`.
 
-    Demands: The expiry-policy of a source or target must be session, connection or never.
+    Demands: The expiry-policy of a source or target must be `session`, `connection` or `never`.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.5.3 to 4.5.5
     Evidence: the expiry-policy of the source or target
     Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or
@@ -182,8 +184,8 @@ def expiry_policy_that_is_none(case: Case10, problem: Problem) -> None:
     Silent when: a part of the frame was not captured.
     Possible because: The surviving text of the draft does not give the type of the field of a target. The
     rule takes the type from the same field of a source.
-    How to mend it: Set expiry-policy to `session`, `connection` or `never`. For the default session, the
-    field may be null. The names session-end, connection-close and link-detach belong to the final
+    How to mend it: Set expiry-policy to `session`, `connection` or `never`. For the default `session`, the
+    field may be null. The names `session-end`, `connection-close` and `link-detach` belong to the final
     specification.
     """
     proved(case, T_ENUM_EXPIRY, problem, certainty_of(problem))
@@ -197,8 +199,8 @@ T_COMP_REQUIRES: Final = RULES.rule(
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends a value that is not of the kind that its field requires, for example the value true in the
-field dynamic.
+"""A peer sends a value that is not of the kind that its field requires, for example the boolean `true` in the
+field `dynamic`.
 
 Demands: A field that requires a kind of type may take only values of types that provide this kind. The kinds
 are source, target, transfer-state, outcome, lifetime-policy and address.
@@ -209,7 +211,7 @@ Silent when: a part of the frame was not captured, or when the value has a descr
 define.
 Only possible because: The surviving text of the draft does not say which other types may provide the kind.
 How to mend it: Send a transfer-state where the final specification has a delivery state. In the field
-dynamic, send one of the delete-on-* types instead of the boolean of the final specification.
+`dynamic`, send one of the delete-on-* types instead of the boolean of the final specification.
 """
 
 
@@ -221,7 +223,7 @@ M_FILTER_VALUE: Final = RULES.rule(
     usual_answer="amqp:invalid-field",
     proved="certain",
 )
-"""A peer sends a filter-set with a value that has no descriptor and is therefore no filter.
+"""A peer sends a filter-set with a value that is not a filter, because the value has no descriptor.
 
 Demands: Every value of a filter-set must be a filter, which is a composite.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.5.7 and 4.5.8

@@ -15,8 +15,8 @@ Source: RFC 6455, section 5.1; RFC 6455, section 5.3
 Evidence: the bit MASK of the client's frames
 Why it matters: A server has to close the connection, usually with the close code 1002. A proxy may treat
 octets of the frames as HTTP.
-Silent when: octets of the client were not captured before the frame. The rule is also silent when an
-extension was agreed that may give frames another form.
+Silent when: octets that the client sent before the frame were not captured. The rule is also silent when the
+peers agreed on an extension that may change the form of frames.
 How to mend it: Let the WebSocket library write the frames. A WebSocket library for servers does not mask
 frames, so a client must not use such a library.
 """
@@ -29,24 +29,24 @@ Demands: A server must not mask any frame.
 Source: RFC 6455, section 5.1
 Evidence: the bit MASK of the server's frames
 Why it matters: A client has to close the connection, usually with the close code 1002.
-Silent when: octets of the server were not captured before the frame. The rule is also silent when an
-extension was agreed that may give frames another form.
-How to mend it: Let the WebSocket library write the frames in the role of a server.
+Silent when: octets that the server sent before the frame were not captured. The rule is also silent when the
+peers agreed on an extension that may change the form of frames.
+How to mend it: Let the WebSocket library write the frames, and use the library in the role of a server.
 """
 
 
 WS_RSV: Final = RULES.rule("WS-RSV", "MUST", "keyword")
 """A peer sets a reserved bit of a WebSocket frame.
 
-Demands: The bits RSV1, RSV2 and RSV3 must be 0 unless an extension was agreed that defines them.
-permessage-deflate defines RSV1 of the first frame of a message.
+Demands: The bits RSV1, RSV2 and RSV3 must be 0 unless the peers agreed on an extension that defines these
+bits. permessage-deflate defines RSV1 of the first frame of a message.
 Source: RFC 6455, section 5.2; RFC 7692, section 6
 Evidence: the reserved bits, and Sec-WebSocket-Extensions of the response
 Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For
 example, the peer wrote a wrong length in an earlier frame, or sent compressed data that the other peer
 cannot decompress.
-Silent when: octets of this peer were not captured before the frame, or when an extension other than
-permessage-deflate was agreed.
+Silent when: octets that this peer sent before the frame were not captured, or when the peers agreed on an
+extension other than permessage-deflate.
 How to mend it: Compress only if permessage-deflate is in the server's response. Check the length of the
 previous frame.
 """
@@ -59,9 +59,10 @@ Demands: The opcode of a frame must be 0, 1, 2, 8, 9 or 10.
 Source: RFC 6455, section 5.2
 Evidence: the opcode of the frame
 Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For example,
-the sender wrote a wrong length before, or wrote AMQP to the TCP connection without a WebSocket frame.
-Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
-define the opcode.
+the sender wrote a wrong length in an earlier frame, or wrote AMQP to the TCP connection without a WebSocket
+frame.
+Silent when: octets that this peer sent before the frame were not captured, or when the peers agreed on an
+extension that may define the opcode.
 How to mend it: Send AMQP through the WebSocket library only. Check the length of the previous frame.
 """
 
@@ -73,15 +74,15 @@ Demands: A control frame (close, ping, pong) must not have more than 125 octets 
 Source: RFC 6455, section 5.5
 Evidence: the opcode, the length and the bit FIN of the frame
 Why it matters: The receiver has to close the connection.
-Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
-was agreed that may give frames another form.
+Silent when: octets that this peer sent before the frame were not captured. The rule is also silent when the
+peers agreed on an extension that may change the form of frames.
 How to mend it: Shorten the reason of a close to at most 123 octets, and send at most 125 octets in a
 ping.
 """
 
 
 WS_FRAGMENT: Final = RULES.rule("WS-FRAGMENT", "MUST", "keyword")
-"""A peer mixes the fragments of messages.
+"""A peer mixes the fragments of several messages.
 
 Demands: The first frame of a message must have the opcode of the message, and each further frame must have
 the opcode 0. The last frame must have the bit FIN. No other message may begin between the frames of a
@@ -90,8 +91,8 @@ Source: RFC 6455, section 5.4
 Evidence: the opcodes and the bit FIN of the peer's data frames
 Why it matters: The receiver has to close the connection. A receiver that does not close the connection
 joins octets of two messages.
-Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
-was agreed that may give frames another form.
+Silent when: octets that this peer sent before the frame were not captured. The rule is also silent when the
+peers agreed on an extension that may change the form of frames.
 How to mend it: Send one message after the other. If several threads send messages, protect each
 whole message with a lock.
 """
@@ -104,23 +105,23 @@ Demands: The length must be written with the fewest octets possible, and its mos
 Source: RFC 6455, section 5.2
 Evidence: the length of the frame
 Why it matters: Receivers may close the connection.
-Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
-was agreed that may give frames another form.
+Silent when: octets that this peer sent before the frame were not captured. The rule is also silent when the
+peers agreed on an extension that may change the form of frames.
 How to mend it: Write lengths up to 125 in the second octet, lengths up to 65,535 in two octets, and larger
 lengths in eight octets.
 """
 
 
 WS_CLOSE_CODE: Final = RULES.rule("WS-CLOSE-CODE", "MUST NOT", "keyword")
-"""A peer sends a close frame whose code must not be sent.
+"""A peer sends a close frame with a close code that a peer must not send.
 
 Demands: The payload of a close frame must be empty or begin with a close code of two octets. The codes below
 1000 must not be used, and 1005, 1006 and 1015 must never be sent.
 Source: RFC 6455, section 5.5.1; RFC 6455, section 7.4.1; RFC 6455, section 7.4.2
 Evidence: the payload of the close frame
-Why it matters: The other peer closes with a protocol error and does not learn the reason.
-Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
-was agreed that may give frames another form.
+Why it matters: The other peer closes the connection with a protocol error and does not learn the reason.
+Silent when: octets that this peer sent before the frame were not captured. The rule is also silent when the
+peers agreed on an extension that may change the form of frames.
 How to mend it: Do not forward the close code of another connection. Send 1000 for a normal end, and 1011 for
 an error of the server.
 """
@@ -133,9 +134,10 @@ Demands: No data frame may follow a close frame of the same peer.
 Source: RFC 6455, section 5.5.1
 Evidence: the order of the peer's frames
 Why it matters: The other peer ignores the frame, and the data of the frame is lost.
-Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
-was agreed that may give frames another form.
-How to mend it: Send all waiting data, including the close of AMQP, before the close frame.
+Silent when: octets that this peer sent before the frame were not captured. The rule is also silent when the
+peers agreed on an extension that may change the form of frames.
+How to mend it: Send all waiting data, including the AMQP close, before you send the close frame of the
+WebSocket.
 """
 
 
@@ -147,8 +149,8 @@ Source: AMQP WebSocket Binding 1.0, section 2.4
 Evidence: the opcode of the frame
 Why it matters: AMQP octets are not UTF-8, but a text message has to be UTF-8. The receiver closes the
 connection, or reads changed octets.
-Silent when: the WebSocket carries no AMQP 1.0. The rule is also silent when octets of this peer were not
-captured before the frame. The rule is also silent when an extension was agreed that may give frames another
-form.
+Silent when: the WebSocket carries no AMQP 1.0. The rule is also silent when octets that this peer sent before
+the frame were not captured. The rule is also silent when the peers agreed on an extension that may change the
+form of frames.
 How to mend it: Pass octets, not a string, to the send function of the WebSocket library.
 """

@@ -45,5 +45,6 @@ Evidence: Sec-WebSocket-Extensions of the request and of the response
 Why it matters: The client does not know the extension and closes the connection. A client that does not close
 the connection cannot read frames that the extension changes.
 Silent when: the handshake was not captured whole.
-How to mend it: On the server, or on the proxy before it, accept only extensions that the request offers.
+How to mend it: On the server, or on the proxy in front of the server, accept only extensions that the request
+offers.
 """
