@@ -27,21 +27,28 @@ objects do not pickle, and a connection may be continued in another process.
 
 from typing import Final
 
+from amqpscope.analysis.dialects import (
+    AMBIGUOUS,
+    note_revision,
+    note_unknown_dialect,
+    spoken_dialect,
+    weigh_mixture,
+)
 from amqpscope.analysis.direction import DirectionAnalysis, FrameSink
+from amqpscope.analysis.layering import beginning_stack, joined_stack, note_sealed
 from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.unlogged import settle_unlogged
 from amqpscope.layers.interface import LayerContext, PlainStream
-from amqpscope.layers.stack import LayerStack, begins_in_the_middle, may_begin
+from amqpscope.layers.stack import LayerStack, begins_in_the_middle
 from amqpscope.limits import INTRODUCTION_FRAMES, MAX_LAYER_OPENING, MAX_UNDECIDED, MAX_WAITING_RECORDS
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.model.records import Connection, FrameRecord, endpoint
-from amqpscope.protocols import DIALECTS, PROTOCOLS, is_amqp, protocol_of
+from amqpscope.protocols import PROTOCOLS, is_amqp, protocol_of
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.rules.judge import Judge
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
-from dissectors.amqp10_draft2011.reader import REVISION
 from dissectors.detect import UNKNOWN, UNKNOWN_DIALECT
 from dissectors.interface import Assembler, Frame
 from dissectors.limits import RESYNC_WINDOW
@@ -51,11 +58,6 @@ from dissectors.wording import count, were
 __all__ = ["ConnectionAnalysis"]
 
 _DUMP_VERSION: Final = 35
-
-_DIALECT: Final = "capture/dialect"
-
-# The protocols that have dialects.
-_AMBIGUOUS: Final = frozenset([usual for usual, dialect in DIALECTS if dialect])
 
 
 class ConnectionAnalysis(FrameSink):
@@ -126,7 +128,8 @@ class ConnectionAnalysis(FrameSink):
             self.first.detection.looked_at() or self.second.detection.looked_at()
         ):
             connection.protocol = UNKNOWN
-        self.note_sealed()
+        if connection.protocol == "tls":
+            note_sealed(connection, self.tcp, self.output.secrets, self.notes)
         self.notes.finish()
         self.first.release()
         self.second.release()
@@ -137,17 +140,6 @@ class ConnectionAnalysis(FrameSink):
             self.stack = None
         self.first.sink = _NOBODY
         self.second.sink = _NOBODY
-
-    def note_sealed(self) -> None:
-        """Note why there are secrets and TLS was not decrypted, if no layer has."""
-        connection = self.connection
-        if connection.protocol != "tls" or connection.tls is not None or not self.output.secrets.given:
-            return
-        for direction in (0, 1):
-            if self.tcp.stream(direction).start.midstream or self.tcp.facts(direction).missing > 0:
-                what = "TLS is not decrypted: the beginning of the connection was not captured"
-                self.notes.report("capture/tls", 0, 0, what)
-                return
 
     def give_up(self) -> None:
         """An error of this program came up in here: nothing more is read of the connection.
@@ -236,23 +228,15 @@ class ConnectionAnalysis(FrameSink):
         """If a layer may begin with the first octets of a direction, have it chosen; or, where the capture
         begins in the middle, if a segment may be of one.
         """
-        opener = self.tcp.opener()
         octets = buf[start : min(end, start + MAX_LAYER_OPENING)]
-        midstream = self.tcp.stream(direction).start.midstream
-        other = self.tcp.stream(1 - direction)
-        secrets = self.output.secrets
-        if offset > 0 or not may_begin(octets, direction, opener in (direction, -1), midstream, secrets):
+        context = self.layer_context()
+        if offset == 0:
+            self.stack = beginning_stack(context, self.tcp, self.first, self.second, direction, octets)
+        if self.stack is None:
+            midstream = self.tcp.stream(direction).start.midstream
             self.joins = (midstream or self.joins) and offset < MAX_UNDECIDED and not self.spoken()
-            if self.joins and midstream and begins_in_the_middle(octets, secrets):
-                self.stack = LayerStack(self.layer_context(), self.first, self.second, -1, (True, True))
-                first, second = (offset, other.next) if direction == 0 else (other.next, offset)
-                self.stack.join(max(opener, 0), first, second)
-            return
-        passed: i64 = -1
-        if other.next > 0 or (other.start.midstream and not midstream):
-            passed = 1 - direction
-        openers = (opener in (0, -1), opener in (1, -1))
-        self.stack = LayerStack(self.layer_context(), self.first, self.second, passed, openers)
+            if self.joins and midstream and begins_in_the_middle(octets, context.secrets):
+                self.stack = joined_stack(context, self.tcp, self.first, self.second, direction, offset)
 
     def layer_context(self) -> LayerContext:
         return LayerContext(self.notes, self.output.secrets)
@@ -403,7 +387,7 @@ class ConnectionAnalysis(FrameSink):
         connection = self.connection
         if not self.named and not self.spoken():
             connection.protocol = protocol
-            if protocol not in _AMBIGUOUS:
+            if protocol not in AMBIGUOUS:
                 self.named = True
                 self.settled = True
                 if connection.client >= 0:
@@ -494,14 +478,13 @@ class ConnectionAnalysis(FrameSink):
         if not spoken:
             return
         if not self.named:
-            name = self.spoken_dialect(spoken, at_last)
+            name = spoken_dialect(spoken, self.output.dialect, self.first, self.second, at_last)
             if not name:
                 return
             self.connection.protocol = name
             self.named = True
             if name == UNKNOWN_DIALECT:
-                open_ = "the frames do not show which dialect of AMQP 1.0 is spoken, so no rule judges them"
-                self.notes.add(_DIALECT, 0, 0, open_)
+                note_unknown_dialect(self.notes)
         unknown = self.connection.protocol == UNKNOWN_DIALECT
         for side in (self.first, self.second):
             decoder = side.decoder
@@ -515,54 +498,15 @@ class ConnectionAnalysis(FrameSink):
         if self.connection.client >= 0:
             self.give_waiting(False)
 
-    def spoken_dialect(self, spoken: str, at_last: bool) -> str:
-        """The protocol that stands for the dialect of both sides, "" if that is not known yet.
-
-        Where they differ, and at last where nothing is known, it is the usual one. If what there is speaks
-        for another one and does not suffice, it is `UNKNOWN_DIALECT`.
-        """
-        found = self.output.dialect
-        open_ = leans = False
-        for side in (self.first, self.second):
-            decoder = side.decoder
-            if side.foreign:
-                continue
-            if decoder is None or (decoder.undecided and not decoder.opaque):
-                open_ = True
-                leans = leans or (decoder is not None and decoder.leans())
-            elif not decoder.dialect:
-                return spoken
-            else:
-                found = decoder.dialect
-        if open_ and not at_last and not self.output.dialect:
-            return ""
-        if leans and not found:
-            return UNKNOWN_DIALECT
-        return DIALECTS.get((spoken, found), spoken)
-
-    def name_revision(self, record: FrameRecord) -> None:
-        """Note the revision of the dialect that a frame of the draft shows, once for the connection."""
-        for problem in record.frame.problems:
-            if problem.code == REVISION and _DIALECT not in self.notes.counts:
-                named = "an unknown dialect of AMQP 1.0: the revision of February 2011 fits"
-                self.notes.add(_DIALECT, record.packet, record.time, f"the {record.peer} speaks {named}")
-
-    def weigh_mixture(self, record: FrameRecord) -> None:
-        """A frame of a dialect is a fault only if the other end is known to speak the usual one."""
-        other = self.second if record.direction == 0 else self.first
-        decoder = other.decoder
-        if decoder is None or decoder.undecided or decoder.opaque or decoder.dialect:
-            record.frame.assumed = True
-
     def give(self, record: FrameRecord) -> None:
         """Give out the record of a frame, and have it judged."""
         output = self.output
         connection = self.connection
         if record.frame.dialect:
             if record.frame.problems:
-                self.name_revision(record)
+                note_revision(self.notes, record)
             if not protocol_of(connection.protocol).dialect:
-                self.weigh_mixture(record)
+                weigh_mixture(record, self.second if record.direction == 0 else self.first)
         if connection.frames <= INTRODUCTION_FRAMES:
             name = protocol_of(connection.protocol).introduction(record.frame)
             if name is not None:

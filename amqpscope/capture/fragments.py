@@ -80,6 +80,15 @@ class Fragments:
         # When the last ones were complete. What comes again of one, as from a second tap, is nothing missing.
         self._complete: dict[bytes, int] = {}
 
+    def datagram(self, size: i64) -> bytes:
+        """The last datagram that was complete, as if it had never been cut up. size: as `add` gave it."""
+        header = self.header
+        carried: int = size
+        if header[0] >> 4 == 4:
+            total: int = len(header) + carried
+            return header[:2] + total.to_bytes(2, "big") + header[4:6] + b"\0\0" + header[8:] + self.payload
+        return header[:4] + carried.to_bytes(2, "big") + header[6:] + self.payload
+
     def add(self, packet: i64, time: i64, fragment: IpFragment) -> i64:
         """The next fragment, with the number and time (ns) of its packet.
 

@@ -23,11 +23,13 @@ packet of its own in a link layer is walked in place as another packet, down to 
 from typing import Any, Final
 
 from amqpscope.capture.fragments import DIFFERENT, MALFORMED, Fragments, IpFragment
+from amqpscope.capture.ip_protocols import AUTHENTICATION, FRAGMENT, TCP, UDP, may_lead_to_tcp
 from amqpscope.capture.link_layer import BRIDGED, CUT, IP, LINK_ETHERNET, LINK_RAW, UNKNOWN, network
 from amqpscope.capture.notes import Notes
 from amqpscope.capture.recorder import Packet, PacketRecorder
 from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.capture.tcp_options import window_scale
 from amqpscope.capture.tunnels import NO_TUNNEL, carried, may_carry
 from amqpscope.capture.words import INTERPRETED, TWO_WORDS
 from amqpscope.limits import (
@@ -42,23 +44,7 @@ from dissectors.wire import i64, u16, u32
 
 __all__ = ["PacketDecoder", "SegmentSink"]
 
-# IP protocol numbers.
-HOP_BY_HOP: Final = 0
-TCP: Final = 6
-UDP: Final = 17
-ROUTING: Final = 43
-FRAGMENT: Final = 44
-AUTHENTICATION: Final = 51
-DESTINATION: Final = 60
-MOBILITY: Final = 135
-HIP: Final = 139
-SHIM6: Final = 140
-
 _OTHER: Final = -1
-
-# Of the window scale option (RFC 7323, section 2.2 and 2.3): the largest shift count, and a SYN without it.
-_MOST_SCALE: Final = 14
-_NO_SCALE: Final = 16
 
 
 class PacketDecoder:
@@ -243,7 +229,7 @@ class PacketDecoder:
         low = buf[tcp + 15]
         window: i64 = (high << 8) | low
         if flags & 0x02:
-            window |= _scale(buf, tcp + 20, min(tcp + header, captured), captured < tcp + header) << 16
+            window |= window_scale(buf, tcp + 20, min(tcp + header, captured), captured < tcp + header) << 16
         if edge == tcp:
             key = buf[source : tcp + 4]
         else:
@@ -316,16 +302,7 @@ class PacketDecoder:
                 "overlapping IP fragments have different content; the datagram is not used",
             )
         elif result >= 0:
-            payload = fragments.payload
-            whole: bytes
-            size: int = result
-            header = fragments.header
-            if header[0] >> 4 == 4:
-                total: int = len(header) + size
-                whole = header[:2] + total.to_bytes(2, "big") + header[4:6] + b"\0\0" + header[8:] + payload
-            else:
-                whole = header[:4] + size.to_bytes(2, "big") + header[6:] + payload
-            self._inner(number, time, whole, len(header) + result)
+            self._inner(number, time, fragments.datagram(result), len(fragments.header) + result)
 
     def _inner(self, number: i64, time: i64, datagram: bytes, wire: i64) -> None:
         """An IP datagram that was not a packet of its own, with `wire` octets before it was cut."""
@@ -425,7 +402,7 @@ class PacketDecoder:
                 )
                 return _OTHER
             walked += 1
-            if not self._may_lead_to_tcp(protocol):
+            if not may_lead_to_tcp(protocol):
                 if at < stop:
                     self._tunnel(number, time, buf, at, min(end, stop), stop, protocol)
                 return _OTHER
@@ -442,7 +419,7 @@ class PacketDecoder:
                 if u16(buf, at + 2) & 0xFFF9 != 0:  # an offset, or more to follow
                     key = buf[ip + 8 : ip + 40] + buf[at + 4 : at + 8]
                     if buf[ip] >> 4 == 6 and (
-                        self._may_lead_to_tcp(buf[at])
+                        may_lead_to_tcp(buf[at])
                         or self._of_tunnel(
                             buf[at], key, u16(buf, at + 2) & 0xFFF8, buf, at + 8, min(end, stop)
                         )
@@ -466,19 +443,6 @@ class PacketDecoder:
             self._bad_header(number, time, "capture/ip-header", "the IPv6 datagram ends inside its headers")
             return _OTHER
         return at
-
-    def _may_lead_to_tcp(self, protocol: i64) -> bool:
-        return protocol in (
-            TCP,
-            HOP_BY_HOP,
-            ROUTING,
-            DESTINATION,
-            FRAGMENT,
-            AUTHENTICATION,
-            MOBILITY,
-            HIP,
-            SHIM6,
-        )
 
     def dump(self) -> tuple[Any, ...]:
         """The counters and what was noted, as plain values. Remembered flows are not part of the state."""
@@ -522,25 +486,3 @@ class PacketDecoder:
         decoder.notes = Notes.load(notes, sink)
         decoder._fragments = Fragments.load(waiting)
         return decoder
-
-
-def _scale(buf: bytes, at: i64, end: i64, cut: bool) -> i64:
-    """The window scale option among those in buf[at:end], as `Segment.window` has it.
-
-    cut: more of them were not captured.
-    """
-    while at < end:
-        kind: i64 = buf[at]
-        if kind == 0:
-            return _NO_SCALE
-        if kind == 1:
-            at += 1
-            continue
-        if at + 2 > end:
-            break
-        size: i64 = buf[at + 1]
-        if kind == 3 and size == 3 and at + 3 <= end:
-            shift: i64 = buf[at + 2]
-            return min(shift, _MOST_SCALE) + 1
-        at += max(size, 2)
-    return 0 if cut else _NO_SCALE

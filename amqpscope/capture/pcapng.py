@@ -17,38 +17,38 @@ the second length was wrong and the block is read; otherwise the first, and the 
 from typing import Any, Final
 
 from amqpscope.capture.packet import PacketDecoder
+from amqpscope.capture.pcapng_blocks import (
+    BYTE_ORDER,
+    CUSTOM,
+    CUSTOM_NOT_COPIED,
+    DECRYPTION_SECRETS,
+    ENHANCED_PACKET,
+    INTERFACE_DESCRIPTION,
+    INTERFACE_STATISTICS,
+    OBSOLETE_PACKET,
+    OPTION_DESCRIPTION,
+    OPTION_END,
+    OPTION_FILTER,
+    OPTION_INTERFACE_LOST,
+    OPTION_LOST,
+    OPTION_NAME,
+    OPTION_SYSTEM_LOST,
+    OPTION_TIME_OFFSET,
+    OPTION_TIME_UNIT,
+    SECTION_HEADER,
+    SIMPLE_PACKET,
+    SYSDIG_EVENT,
+    SYSDIG_EVENT_2,
+    SYSDIG_EVENT_2_LARGE,
+    SYSTEMD_JOURNAL,
+    TLS_KEY_LOG,
+    Interface,
+)
 from amqpscope.capture.records import INCOMPLETE, NOT_CREDIBLE, RECORDS, CaptureReader
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.words import INTERPRETED, SEVEN_WORDS, SEVEN_WORDS_LITTLE
 from amqpscope.limits import MAX_BLOCK, MAX_INTERFACES, MAX_PACKET, MAX_TIME, SEARCH_CHAIN
 from dissectors.wire import i64, u16, u16le, u32, u32le
-
-SECTION_HEADER: Final = 0x0A0D0D0A  # the same in both byte orders
-BYTE_ORDER: Final = 0x1A2B3C4D
-INTERFACE_DESCRIPTION: Final = 1
-OBSOLETE_PACKET: Final = 2
-SIMPLE_PACKET: Final = 3
-INTERFACE_STATISTICS: Final = 5
-ENHANCED_PACKET: Final = 6
-DECRYPTION_SECRETS: Final = 10
-SYSTEMD_JOURNAL: Final = 9
-CUSTOM: Final = 0x00000BAD
-CUSTOM_NOT_COPIED: Final = 0x40000BAD
-SYSDIG_EVENT: Final = 0x204
-SYSDIG_EVENT_2: Final = 0x216
-SYSDIG_EVENT_2_LARGE: Final = 0x221
-
-OPTION_END: Final = 0
-OPTION_NAME: Final = 2  # if_name
-OPTION_DESCRIPTION: Final = 3  # if_description
-OPTION_TIME_UNIT: Final = 9  # if_tsresol
-OPTION_FILTER: Final = 11  # if_filter
-OPTION_TIME_OFFSET: Final = 14  # if_tsoffset
-OPTION_LOST: Final = 4  # epb_dropcount
-OPTION_INTERFACE_LOST: Final = 5  # isb_ifdrop
-OPTION_SYSTEM_LOST: Final = 7  # isb_osdrop
-
-TLS_KEY_LOG: Final = 0x544C534B  # the kind of secrets that are lines of a key log
 
 _FRAMING: Final = 12  # type, length and length again
 _SECTION_MIN: Final = 28
@@ -58,60 +58,12 @@ _LOST_UNKNOWN: Final = 0xFFFF  # in an obsolete packet block
 _MAX_LOST: Final = 1 << 40  # handed on at a time
 _SEARCH_OPTIONS: Final = 4096  # octets of options of a packet found behind damage
 _SEARCH_BLOCK: Final = MAX_PACKET + _SEARCH_OPTIONS
-_NEVER_QUICK: Final = -1
 _NO_LINK_TYPE: Final = 0x10000  # of an interface whose block is malformed; real ones have 16 bits
 
 
 def is_pcapng(first: bytes) -> bool:
     """Whether a file that starts with these octets (at least 4) is a pcapng file."""
     return len(first) >= 4 and u32(first, 0) == SECTION_HEADER
-
-
-class Interface:
-    """One interface of a section: what its packets are, and the unit and zero of their times.
-
-    `texts`: its name, its description and its capture filter, as far as they are given.
-
-    `unit` is the if_tsresol octet: 10 to the minus n, or with the high bit set 2 to the minus n, seconds.
-    `offset` (if_tsoffset) is in seconds. `lost`: packets that were lost before others; `lost_in_all`: those
-    that the statistics tell of.
-    """
-
-    def __init__(self, link_type: i64, snaplen: i64, unit: i64, offset: int) -> None:
-        self.link_type = link_type
-        self.snaplen = snaplen
-        self.unit = unit
-        self.offset = offset
-        self.texts: tuple[bytes, bytes, bytes] = (b"", b"", b"")
-        self.lost = 0
-        self.lost_in_all = 0
-        # Where the time fits into 63 bits by one multiplication and one addition, it is done that way: for
-        # decimal units down to the nanosecond, and high words of the time stamp up to `quick_high`.
-        self.nanoseconds: i64 = 0
-        self.offset_nanoseconds: i64 = 0
-        self.quick_high: i64 = _NEVER_QUICK
-        offset_nanoseconds: int = offset * 1_000_000_000
-        if unit <= 9 and 0 <= offset_nanoseconds < MAX_TIME:
-            nanoseconds: int = 1
-            for _ in range(9 - unit):
-                nanoseconds *= 10
-            self.nanoseconds = nanoseconds
-            self.offset_nanoseconds = offset_nanoseconds
-            self.quick_high = (((MAX_TIME - offset_nanoseconds) // nanoseconds) >> 32) - 1
-
-    def time(self, high: i64, low: i64) -> int:
-        """Two 32 bit words of time stamp in nanoseconds since 1970, rounded down, of any size and sign."""
-        upper: int = high  # two ints: with an i64 on either side it would be an i64
-        lower: int = low
-        ticks: int = (upper << 32) | lower
-        power: int = self.unit & 0x7F
-        ticks *= 1_000_000_000
-        if self.unit & 0x80:
-            ticks >>= power
-        else:
-            scale: int = 10**power
-            ticks //= scale
-        return ticks + self.offset * 1_000_000_000
 
 
 class PcapngReader(CaptureReader):
@@ -498,20 +450,7 @@ class PcapngReader(CaptureReader):
         return (
             super().dump(),
             self._big,
-            tuple(
-                [
-                    (
-                        each.link_type,
-                        each.snaplen,
-                        each.unit,
-                        each.offset,
-                        each.lost,
-                        each.lost_in_all,
-                        each.texts,
-                    )
-                    for each in self.interfaces
-                ]
-            ),
+            tuple([each.dump() for each in self.interfaces]),
             self._lost,
             self._lost_places,
             self._lost_somewhere,
@@ -524,12 +463,7 @@ class PcapngReader(CaptureReader):
         reader = PcapngReader(sink)
         reader._restore(common)
         reader._big = big
-        for link_type, snaplen, unit, offset, its_lost, its_lost_in_all, texts in interfaces:
-            interface = Interface(link_type, snaplen, unit, offset)
-            interface.lost = its_lost
-            interface.lost_in_all = its_lost_in_all
-            interface.texts = texts
-            reader.interfaces.append(interface)
+        reader.interfaces = [Interface.load(each) for each in interfaces]
         reader._lost = lost
         reader._lost_places = lost_places
         reader._lost_somewhere = lost_somewhere

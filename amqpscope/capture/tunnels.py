@@ -7,6 +7,7 @@ them starts and its link type, for it to be walked as another one.
 
 from typing import Final
 
+from amqpscope.capture.ip_protocols import GRE, IPV4_INSIDE, IPV6_INSIDE, UDP
 from amqpscope.capture.link_layer import (
     ETHERTYPE_BRIDGED,
     ETHERTYPE_IPV4,
@@ -17,12 +18,6 @@ from amqpscope.capture.link_layer import (
 from dissectors.wire import i64, u16
 
 __all__ = ["NO_TUNNEL", "carried", "may_carry"]
-
-# IP protocol numbers.
-IPV4_INSIDE: Final = 4
-UDP: Final = 17
-IPV6_INSIDE: Final = 41
-GRE: Final = 47
 
 PORT_VXLAN: Final = 4789
 PORT_VXLAN_LINUX: Final = 8472  # what Linux took before there was a number

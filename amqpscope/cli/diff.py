@@ -9,6 +9,7 @@ from amqpscope.cli.inputs import DecodingOptions
 from amqpscope.cli.judging import FindingOptions, RuleOptions, StatusOptions, given_of, today
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import ObjectFormat, TextOrJson, meter, notes_to_stderr, read_or_not, say
+from amqpscope.cli.painted import print_lines
 from amqpscope.cli.status import Status
 from amqpscope.diff.comparison import Comparison, compare
 from amqpscope.diff.excerpts import ComparedFrames, wanted_of
@@ -17,7 +18,6 @@ from amqpscope.diff.text import comparison_lines
 from amqpscope.errors import FilterError
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.policy.policy import Policy
-from amqpscope.report.painter import painter
 
 __all__ = ["EPILOG", "diff"]
 
@@ -110,9 +110,7 @@ def diff(
         if as_data:
             print(json.dumps(comparison_object(comparison, *scenes)))
         else:
-            paint = painter()[0].paint
-            for line, hang in comparison_lines(comparison, scenes[0], scenes[1], whole):
-                print(paint(line, hang))
+            print_lines(comparison_lines(comparison, scenes[0], scenes[1], whole))
     if a.mishaps or b.mishaps:
         return Status.FAILURE
     return _status(comparison, policy.terms.allow_empty)

@@ -1,25 +1,21 @@
 """`amqpscope rules`: the catalogue, one rule explained, and how much of all is checked."""
 
 import enum
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.inputs import Dialect
 from amqpscope.cli.output import ObjectFormat, TextOrJson, read_or_not, say
+from amqpscope.cli.painted import print_json, print_lines
 from amqpscope.cli.rule_page_writer import RulePageWriter
+from amqpscope.cli.rules_coverage import COVERAGE_EPILOG, show_coverage
 from amqpscope.cli.status import Status
 from amqpscope.conformance.coverage import (
-    Coverage,
-    coverage,
     judged,
-    standing,
 )
 from amqpscope.conformance.diagnosed import diagnosed
-from amqpscope.conformance.elements import DECODING, draft_elements
 from amqpscope.conformance.pairs import CLEAN, LEGAL, VIOLATING, CapturePairs
 from amqpscope.diagnoses.declaration import Kind
 from amqpscope.errors import FilterError
@@ -34,15 +30,14 @@ from amqpscope.report.diagnosis_page import (
     page_of_diagnosis,
 )
 from amqpscope.report.ladder import WIDTH, ladder
-from amqpscope.report.line import Line
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.report.profile_text import profile_lines
-from amqpscope.report.rule_json import STATUSES, proof_object, rule_object
+from amqpscope.report.rule_json import rule_object
 from amqpscope.report.rule_page import page_of_rule
-from amqpscope.report.rule_text import coverage_lines, list_lines, rule_lines
+from amqpscope.report.rule_text import list_lines, rule_lines
 from amqpscope.report.subject_text import page_of_subject, prefix_key, rules_with, subject_lines
-from amqpscope.rules.catalogue import Rule, catalogue, guards, named, severity
+from amqpscope.rules.catalogue import Rule, catalogue, guards, severity
 from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.editions import FINAL, shown_in
 from amqpscope.rules.explanation import explanation
@@ -54,7 +49,6 @@ from amqpscope.rules.subjects import SUBJECTS, subject_named
 __all__ = ["app"]
 
 LIST_SCHEMA = "amqpscope/rules/1"
-COVERAGE_SCHEMA = "amqpscope/coverage/1"
 PROFILES_SCHEMA = "amqpscope/profiles/1"
 
 _LIST_EPILOG = """\b
@@ -98,19 +92,6 @@ Examples:
 
 \b
 Exit status: 0 fine, 2 a failure (unknown rule).
-"""
-
-_COVERAGE_EPILOG = """\b
-The first capture of a rule breaks the rule, and must give exactly the
-expected findings. The second capture does not break any rule, and must give
-no finding. In the third capture, octets are missing, and the capture must
-give the expected result. The command also checks captures in which a
-conversation looks like a fault but is legal. These captures must give no
-finding.
-
-\b
-Exit status: 0 fine, 1 a capture did not give the expected result, 2 a
-failure.
 """
 
 _PROFILES_EPILOG = """\b
@@ -209,9 +190,9 @@ def list_rules(
         and (done is None or (row.id in checked()) == done)
     ]
     if form is TextOrJson.json:
-        _print_json({"schema": LIST_SCHEMA, "rules": [rule_object(row) for row in rows]})
+        print_json({"schema": LIST_SCHEMA, "rules": [rule_object(row) for row in rows]})
     else:
-        _print(list_lines(rows))
+        print_lines(list_lines(rows))
     return Status.FINE
 
 
@@ -228,7 +209,7 @@ def search_rules(
     """List the rules whose texts contain some words."""
     rows = rules_with(words)
     if form is TextOrJson.json:
-        _print_json({"schema": LIST_SCHEMA, "rules": [rule_object(row) for row in rows]})
+        print_json({"schema": LIST_SCHEMA, "rules": [rule_object(row) for row in rows]})
     elif rows:
         _list(rows)
     if not rows:
@@ -239,7 +220,7 @@ def search_rules(
 
 def _list(rows: list[Rule]) -> None:
     """A line per rule, and what the prefixes of their ids mean."""
-    _print([*list_lines(rows), *prefix_key(rows)])
+    print_lines([*list_lines(rows), *prefix_key(rows)])
 
 
 @app.command(
@@ -294,13 +275,13 @@ def explain(
         elif kind is not None:
             _explain_diagnosis(kind, pairs)
         elif subject is not None:
-            print(page_of_subject(subject, pairs), end="") if as_page else _print(subject_lines(subject))
+            print(page_of_subject(subject, pairs), end="") if as_page else print_lines(subject_lines(subject))
         elif several:
             _list(several)
         elif remark:
-            print(page_of_remark(remark), end="") if as_page else _print(remark_lines(remark))
+            print(page_of_remark(remark), end="") if as_page else print_lines(remark_lines(remark))
         elif note is not None:
-            print(page_of_note(note), end="") if as_page else _print(note_lines(note))
+            print(page_of_note(note), end="") if as_page else print_lines(note_lines(note))
         elif row is not None and as_page:
             print(page_of_rule(row, pairs, alone=True), end="")
         elif row is not None:
@@ -344,93 +325,12 @@ def write_pages(
     return Status.FINE
 
 
-@app.command(
+app.command(
     "coverage",
     cls=HelpfulCommand,
-    epilog=_COVERAGE_EPILOG,
+    epilog=COVERAGE_EPILOG,
     short_help="Show which rules of the catalogue are checked.",
-)
-def show_coverage(
-    captures: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Use the captures in this folder instead of those that are installed with amqpscope.",
-        ),
-    ] = None,
-    form: ObjectFormat = TextOrJson.text,
-    dialect: Annotated[
-        Dialect | None,
-        typer.Option(
-            metavar="final|draft2011",
-            show_default=False,
-            help=(
-                "With draft2011, list the elements of the AMQP 1.0 draft of April 2011, and how "
-                "amqpscope decodes each of them. With final (the default), show which "
-                "rules are checked."
-            ),
-        ),
-    ] = None,
-) -> int:
-    """Show which rules `check` covers, and test each of these rules with its captures."""
-    if dialect is Dialect.draft2011:
-        _show_elements(form)
-        return Status.FINE
-    proved = coverage(CapturePairs(captures))
-    with read_or_not():
-        _show_coverage(proved, form)
-    return Status.FINDINGS if proved.failed else Status.FINE
-
-
-def _show_coverage(proved: Coverage, form: TextOrJson) -> None:
-    if form is TextOrJson.json:
-        counts = {how: sum(proof.status == how for proof in proved.rules) for how in STATUSES}
-        _print_json(
-            {
-                "schema": COVERAGE_SCHEMA,
-                "counts": {STATUSES[how]: count for how, count in counts.items()},
-                "rules": [proof_object(proof) for proof in proved.rules],
-                "guards": [proof_object(proof) for proof in proved.guards],
-                "xml_rules": [
-                    {
-                        "name": one.name,
-                        "rules": list(one.rules),
-                        "status": STATUSES[standing(one, proved)],
-                        "reason": one.reason or None,
-                    }
-                    for one in named()
-                ],
-            }
-        )
-    else:
-        _print(coverage_lines(proved))
-
-
-def _show_elements(form: TextOrJson) -> None:
-    """The elements of the draft of April 2011, and how each is decoded."""
-    elements = draft_elements()
-    counts = {how: sum(one.status == how for one in elements) for how in DECODING}
-    if form is TextOrJson.json:
-        rows = [one._asdict() for one in elements]
-        _print_json({"schema": COVERAGE_SCHEMA, "counts": counts, "elements": rows})
-        return
-    for how, count in counts.items():
-        print(f"{count:4} {how}: {DECODING[how]}")
-    width = max(len(one.name) for one in elements)
-    for one in elements:
-        agrees = f" (as {one.agrees})" if one.agrees else ""
-        reason = f": {one.reason}" if one.reason else ""
-        print(f"{one.section:8} {one.kind:10} {one.name:{width}} {one.status}{agrees}{reason}")
-
-
-def _print(lines: list[tuple[Line, int]]) -> None:
-    paint, _ = painter()
-    for line, hang in lines:
-        print(paint.paint(line, hang))
-
-
-def _print_json(whole: dict[str, Any]) -> None:
-    print(json.dumps(whole, indent=1))
+)(show_coverage)
 
 
 @app.command(
@@ -439,7 +339,7 @@ def _print_json(whole: dict[str, Any]) -> None:
 def list_profiles(form: ObjectFormat = TextOrJson.text) -> int:
     """List products, the rules that each product is known to break, and the sources."""
     if form is TextOrJson.json:
-        _print_json(
+        print_json(
             {
                 "schema": PROFILES_SCHEMA,
                 "profiles": [
@@ -470,14 +370,14 @@ def list_profiles(form: ObjectFormat = TextOrJson.text) -> int:
             }
         )
     else:
-        _print(profile_lines(PROFILES))
+        print_lines(profile_lines(PROFILES))
     return Status.FINE
 
 
 def _explain(row: Rule, pairs: CapturePairs) -> None:
     """One rule, and its captures."""
     guard = row.id in guards()
-    _print(rule_lines(row, explanation(row.id), guard))
+    print_lines(rule_lines(row, explanation(row.id), guard))
     if guard:
         _draw(pairs, row.id, LEGAL, "Legal")
         return
@@ -488,7 +388,7 @@ def _explain(row: Rule, pairs: CapturePairs) -> None:
 
 def _explain_diagnosis(kind: Kind, pairs: CapturePairs) -> None:
     """A diagnosis, and its captures."""
-    _print(diagnosis_lines(kind))
+    print_lines(diagnosis_lines(kind))
     paint, width = painter()
     for which, what in DRAWN:
         name = f"{kind.code}/{which}.pcap"

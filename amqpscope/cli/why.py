@@ -13,12 +13,12 @@ from amqpscope.cli.inputs import CaptureArgument, InputOptions
 from amqpscope.cli.judging import Spec
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import TextOrJson, meter, notes_to_stderr, say
+from amqpscope.cli.painted import print_lines
 from amqpscope.cli.selection import WantedConnection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.model.records import Connection
-from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.rules.profiles import AUTO, valid
 from amqpscope.why.capture_ends import ends_of
@@ -206,9 +206,7 @@ def why(
     if form is TextOrJson.json:
         print(json.dumps(answer_object(answer, scenes)))
     else:
-        paint = painter()[0].paint
-        for line, hang in answer_lines(answer, scenes, frame):
-            print(paint(line, hang))
+        print_lines(answer_lines(answer, scenes, frame))
     return _status(material, answer.connection is not None)
 
 
@@ -280,12 +278,10 @@ def _ends(material: ReplayableCapture, which: str | None, form: TextOrJson, belo
     if as_data:
         print(json.dumps(endings_object(material.name, found, scenes)))
     else:
-        paint = painter()[0].paint
         if below:
             print()
         file = shlex.quote(printable(material.path)) if material.path else ""
-        for line, hang in endings_lines(material.name, found, scenes, which is not None, file):
-            print(paint(line, hang))
+        print_lines(endings_lines(material.name, found, scenes, which is not None, file))
     if found.nothing:
         sys.stdout.flush()
         say(f"{material.name}: {found.nothing}")

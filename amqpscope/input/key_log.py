@@ -8,7 +8,8 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from amqpscope.capture.pcapng import DECRYPTION_SECRETS, SECTION_HEADER, TLS_KEY_LOG, is_pcapng
+from amqpscope.capture.pcapng import is_pcapng
+from amqpscope.capture.pcapng_blocks import DECRYPTION_SECRETS, SECTION_HEADER, TLS_KEY_LOG
 from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.layers.secrets import Secrets, SecretsSource

@@ -51,31 +51,8 @@ the connection is over.
 
 **Octets cut off by the snapshot length** are a gap right behind the captured part of their segment.
 
-**Where a stream begins.** Behind its SYN if that was captured. If not, at the direction's first segment,
-whatever the other side acknowledged before: octets between are the past of a capture that began in the
-middle, not a loss, and a later acknowledgement of the past counts as 0. The rule looks at this direction
-only, so again a shift changes nothing. One exception: if the *other* side's SYN was captured, and what came
-next of it, its acknowledgement there names the begin of this stream, though its SYN was lost. Until a
-direction shows, the other side's data wait for it (they could not be given an offset to acknowledge). An
-empty first segment can be a keep-alive, one before the next octet; if data follow one octet further, the
-stream begins there.
-
-**Where it ends.** At FIN, or at RST. Acknowledgements cover the FIN: they are cut to the end of the octets. A
-FIN that was not captured leaves an acknowledged octet that never existed; so a hole of one octet at the very
-end of a stream is not reported.
-
-**RST** is judged by its sequence number, as its receiver does (RFC 9293, section 3.10.7.4; RFC 5961, section
-3). One that lies outside the receive window ends nothing: before what the receiver has acknowledged, or
-behind what its window allows. Any other one has its place in the stream, as a FIN does: it may be captured
-before octets that were sent before it. It ends the stream when the connection is over and its sender has said
-nothing more. Who sent RST says nothing more; so if new octets or a FIN lie behind it, it was not the
-sender's (a middlebox, an attacker, an older connection on the same ports), they are read, and a note tells
-it. Its receiver may have taken it all the same: until the receiver acknowledges what lies behind, that is
-in doubt (`StreamSink.doubt`).
-
-**When a sender could not write** is reported by `Direction.stalls`: see `amqpscope.reassembly.stalls`. A
-window is looked at where its field is below 8 (the smallest frame has 8 octets), and while a sender is
-stalled; both are off the fast path.
+**Where a stream begins and ends**, and whether an RST ends it: see `beginning` and `closing`. When a sender
+could not write: see `windows`.
 
 **Numbers outside any window** (`SEQUENCE_WINDOW`) are not believed: such a segment is ignored, such an
 acknowledgement is unknown. Only when several such segments follow one another is the stream taken up there,
@@ -86,26 +63,28 @@ This module puts segments in their place; `amqpscope.reassembly.order` decides w
 
 from typing import Any, Final
 
-from amqpscope.capture.segment import UNKNOWN_WINDOW, Segment
+from amqpscope.capture.segment import Segment
 from amqpscope.limits import (
     NEW_CONNECTION_HEADER,
     NEW_CONNECTION_JUMP,
     NEW_CONNECTION_SILENCE,
     REASSEMBLY_LIVE_WAIT,
-    REASSEMBLY_REORDER_SEGMENTS,
     REASSEMBLY_WAITING_OCTETS,
     REASSEMBLY_WAITING_PIECES,
     SEQUENCE_WINDOW,
 )
-from amqpscope.reassembly.bounds import NO_CLOSE, NO_RESET, PendingReset
+from amqpscope.reassembly.beginning import begin_stream, settled_offset
+from amqpscope.reassembly.bounds import NO_CLOSE
+from amqpscope.reassembly.closing import end_by_reset, hold_against_reset, take_fin, take_reset
 from amqpscope.reassembly.direction import Direction
 from amqpscope.reassembly.order import CausalOrder
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.sequence import SEQUENCE_MASK, UNKNOWN, unwrap
-from amqpscope.reassembly.stalls import NEVER, RESENT, WINDOW
+from amqpscope.reassembly.stalls import NEVER, WINDOW
 from amqpscope.reassembly.strays import Strays
 from amqpscope.reassembly.stream import StreamFacts, StreamSink
 from amqpscope.reassembly.waiting import CUT, DATA, FIN, MARK
+from amqpscope.reassembly.windows import ROOM, look_at_window, note_resent, stall
 from dissectors.wire import i64
 
 __all__ = ["TcpConnection"]
@@ -116,11 +95,6 @@ _NOWHERE: Final = StreamSink()
 
 # An offset that nobody acknowledges.
 _NOWHERE_NEAR: Final = 0x4000000000000000
-
-_NO_SCALE: Final = 16  # of a SYN without the window scale option
-
-# Octets of the smallest frame of either protocol. A window that leaves less room lets nothing be said.
-_ROOM: Final = 8
 
 # TCP flag bits (RFC 9293, section 3.1).
 _FLAG_FIN: Final = 0x01
@@ -155,7 +129,7 @@ class TcpConnection:
             and self._order.waiting == 0
             and (segment.flags & _FLAGS_FIN_SYN_RST) == 0
             and segment.cut == 0
-            and segment.window >= _ROOM
+            and segment.window >= ROOM
             and ack >= 0
             and other.seen
         ):
@@ -189,8 +163,8 @@ class TcpConnection:
             if own.reset.at != UNKNOWN and own.end.acknowledgement >= 0:
                 other.acknowledged(own.end.acknowledgement)
         self._order.finish()
-        self._end_by_reset(self._first)
-        self._end_by_reset(self._second)
+        end_by_reset(self._order, self._first)
+        end_by_reset(self._order, self._second)
         self._finished = True
         self._order.tell_copies(self._first)
         self._order.tell_copies(self._second)
@@ -347,7 +321,7 @@ class TcpConnection:
         if begins:
             own.start.packet = packet
             own.start.time = time
-            self._begin(own, other, seq, flags, size)
+            begin_stream(own, other, seq, flags, size)
         own.segments += 1
         own.time = time
         own.packet = packet
@@ -359,7 +333,7 @@ class TcpConnection:
                 own.start.midstream = False
         offset: i64 = unwrap(seq, own.origin, own.next)
         if flags & _FLAG_RST:
-            self._reset(own, time, packet, offset, ack)
+            take_reset(self._order, own, time, packet, offset, ack)
             return
         distance: i64 = offset - own.next
         if distance > SEQUENCE_WINDOW or distance + SEQUENCE_WINDOW < 0 or size > SEQUENCE_WINDOW:
@@ -372,13 +346,13 @@ class TcpConnection:
                 other.start.opened = own.start.syn != 0 and offset == 0
             acknowledged = other.acknowledged(ack)
         if own.start.midstream and own.next == 0 and offset != 0 and not own.ended:
-            offset = self._unsettled(own, other, offset, size)
-        self._look_at_window(own, other, segment, acknowledged)
+            offset = settled_offset(own, other, offset, size)
+        look_at_window(own, other, segment, acknowledged)
         if own.stalls.cause != NEVER and offset + size > own.waiting_end() and acknowledged <= other.next:
             if size > 1 or own.stalls.cause != WINDOW:
-                self._stalls(own, other, NEVER, packet, time)  # else it is a window probe
+                stall(own, other, NEVER, packet, time)  # else it is a window probe
         if own.reset.at != UNKNOWN and (size > 0 or flags & _FLAG_FIN):
-            self._hold_against_reset(own, offset + size, flags & _FLAG_FIN != 0)
+            hold_against_reset(self._order, own, offset + size, flags & _FLAG_FIN != 0)
         if size > 0:
             self._octets(own, other, segment, offset, acknowledged)
         elif not flags & _FLAGS_FIN_SYN_RST and offset > own.waiting_end() and own.end.limit < 0:
@@ -388,65 +362,12 @@ class TcpConnection:
             if end.acknowledgement < 0:
                 end.acknowledgement = ack
                 end.sequence = (seq + size + 1) & SEQUENCE_MASK
-            self._fin(own, offset + size, Provenance(packet, time, acknowledged))
+            take_fin(self._order, own, offset + size, Provenance(packet, time, acknowledged))
         self._order.pump()
         while (
             own.waiting.octets > REASSEMBLY_WAITING_OCTETS or own.waiting.count() > REASSEMBLY_WAITING_PIECES
         ):
             self._order.force(own, other)
-
-    def _begin(self, own: Direction, other: Direction, seq: i64, flags: i64, size: i64) -> None:
-        """The first segment of a direction: settles its origin."""
-        own.seen = True
-        if flags & _FLAG_SYN:
-            self._settle(own, other, seq + 1)
-        elif not own.start.known:
-            own.start.midstream = True
-            own.set_origin(seq)
-            own.start.empty = size == 0
-        else:
-            ahead: i64 = unwrap(seq, own.origin, 0)
-            if own.start.opened and own.next == 0 and ahead >= 0:
-                pass  # the other side's first acknowledgement was that of our SYN
-            elif flags & _FLAG_RST:
-                own.start.midstream = True  # its number may be taken from the other side's acknowledgement
-            else:
-                own.start.midstream = True
-                own.start.empty = size == 0
-                self._settle(own, other, seq)
-        own.aim()
-
-    def _settle(self, own: Direction, other: Direction, sequence: i64) -> None:
-        """Offset 0 has this sequence number, if nothing was said yet that rests on another one."""
-        if not own.start.known:
-            own.set_origin(sequence)
-        elif own.next == 0:
-            self._rebase(own, other, unwrap(sequence, own.origin, 0))
-
-    def _rebase(self, own: Direction, other: Direction, by: i64) -> None:
-        own.rebase(by)
-        own.aim()
-        other.waiting.move_acks(by)
-
-    def _unsettled(self, own: Direction, other: Direction, offset: i64, size: i64) -> i64:
-        """A segment elsewhere than at the first one's place, when nothing was passed on from the middle yet.
-
-        Returns its offset, after the origin was moved to it if it belongs there.
-        """
-        if offset == 1 and own.start.empty and own.waiting.count() == 0:
-            pass  # the empty first segment was a keep-alive
-        elif (
-            offset < 0
-            and other.next == 0
-            and own.segments <= REASSEMBLY_REORDER_SEGMENTS
-            and size > (1 if offset == -1 else 0)
-        ):
-            pass  # octets from before a first segment that was late
-        else:
-            return offset
-        self._rebase(own, other, offset)
-        own.start.empty = False
-        return 0
 
     def _take_up(self, own: Direction, other: Direction, strays: Strays, seq: i64, size: i64) -> bool:
         """A segment outside the window: whether the stream goes on there, behind a gap."""
@@ -489,7 +410,7 @@ class TcpConnection:
                 return  # a keep-alive
             old: i64 = min(own.next - offset, size + cut)
             own.count_old(offset, offset + old)
-            self._resent(own, other, packet, time, own.acked >= offset + old)
+            note_resent(own, other, packet, time, own.acked >= offset + old)
             known: i64 = min(old, size)
             if own.recent.differs(own.next, offset, buf, start, start + known):
                 self._order.differs(own, packet, time, offset)
@@ -533,125 +454,6 @@ class TcpConnection:
             again: i64 = own.copies.again
             self._order.wait(own, DATA, offset, stop, buf, start, waits)
             if own.copies.again > again:
-                self._resent(own, other, packet, time, own.acked >= stop)
+                note_resent(own, other, packet, time, own.acked >= stop)
         if last > stop:
             self._order.wait(own, CUT, stop, last, b"", 0, waits)
-
-    def _look_at_window(self, own: Direction, other: Direction, segment: Segment, acknowledged: i64) -> None:
-        """What a segment of `own`, that acknowledges so much, lets the sender of `other` write."""
-        window: i64 = segment.window
-        if segment.flags & _FLAG_SYN:
-            scale: i64 = window >> 16
-            own.start.scale = scale if scale <= _NO_SCALE else 0
-            return
-        cause: i64 = other.stalls.cause
-        other.stalls.seen = segment.time
-        if window == UNKNOWN_WINDOW or acknowledged < other.acked:
-            return  # the second: it is older than what was captured before
-        if self._room(own, other, window & 0xFFFF) < _ROOM:
-            if cause != WINDOW:
-                self._stalls(other, own, WINDOW, segment.packet, segment.time)
-        elif cause == WINDOW or (cause == RESENT and acknowledged > other.stalls.acknowledged):
-            self._stalls(other, own, NEVER, segment.packet, segment.time)
-
-    def _room(self, own: Direction, other: Direction, window: i64) -> i64:
-        """How many octets the window of `own` leaves for new ones of `other`."""
-        if own.start.scale == 0 or other.start.scale == 0:
-            return 0 if window == 0 else _ROOM
-        if own.start.scale != _NO_SCALE and other.start.scale != _NO_SCALE:
-            # Neither is scaled unless both SYNs have the option (RFC 7323, section 2.2).
-            window <<= own.start.scale - 1
-        return other.acked + window - max(other.next, other.acked)
-
-    def _resent(self, own: Direction, other: Direction, packet: i64, time: i64, acknowledged: bool) -> None:
-        """Octets came again. acknowledged: what was captured of the other side acknowledges them."""
-        if not other.seen or own.copies.in_hand or own.stalls.cause != NEVER:
-            return
-        if acknowledged:
-            # Their sender has not heard that yet: so the clock of its direction says.
-            own.stalls.extend(packet, time, max(own.high, own.waiting_end()))
-        else:
-            self._stalls(own, other, RESENT, packet, time)
-
-    def _stalls(self, own: Direction, other: Direction, cause: i64, packet: i64, time: i64) -> None:
-        """From now on this keeps the sender of `own` from writing; NEVER: it can write again."""
-        if own.stalls.cause != NEVER:
-            own.stalls.end(time)
-        if cause != NEVER:
-            stalls = own.stalls
-            last = stalls.last(time)
-            same: bool = last is not None and last.cause == WINDOW and stalls.acknowledged == own.acked
-            if cause == WINDOW and same:
-                stalls.resume()
-            else:
-                stalls.begin(cause, packet, time, max(own.high, own.waiting_end()))
-            stalls.acknowledged = own.acked
-        watched: bool = own.stalls.cause != NEVER or other.stalls.cause != NEVER
-        for one in (own, other):
-            one.stalls.watched = watched
-            one.aim()
-
-    def _fin(self, own: Direction, offset: i64, provenance: Provenance) -> None:
-        """A FIN behind the octet at `offset - 1`."""
-        if own.end.limit >= 0 or own.ended:
-            return
-        if offset == own.next - 1 and own.gaps.last_is(offset, own.next):
-            offset += 1  # it was taken for an octet that is missing
-        if own.waiting.drop_last(MARK, offset + 1):
-            self._order.waiting -= 1  # an empty segment that counts this FIN came before it
-        if offset < own.waiting_end():
-            return  # octets behind it were captured: it is an old connection's, or damaged
-        own.own_end().limit = offset
-        self._order.wait_end(own, FIN, offset, provenance)
-
-    def _reset(self, own: Direction, time: i64, packet: i64, offset: i64, ack: i64) -> None:
-        """RST at `offset`, that acknowledges `ack`."""
-        if own.ended or own.end.limit >= 0 or own.reset.at != UNKNOWN:
-            return  # it only says again that the stream is over
-        behind: i64 = offset - own.acked
-        if behind == -1 and offset >= own.waiting_end():
-            behind = 0  # what was acknowledged in between may be a FIN, which some stacks do not count
-        if behind < 0 or behind > SEQUENCE_WINDOW:
-            where = f"{-behind} octets before" if behind < 0 else f"{behind} octets behind"
-            own.count_stray()
-            self._tell_ignored(
-                own, packet, time, f"its sequence number lies {where} the octets that its receiver has"
-            )
-            return
-        own.reset = PendingReset(offset, packet, time, own.waiting_end())
-        own.own_end().acknowledgement = ack
-        own.aim()
-
-    def _hold_against_reset(self, own: Direction, end: i64, fin: bool) -> None:
-        """Octets up to `end` come, and perhaps a FIN, from a sender of whom an RST was captured before."""
-        if fin and end < own.reset.at - 1:
-            self._withdraw_reset(own, own.reset.highest, "its sender's FIN has a lower sequence number")
-        elif end > own.reset.at if fin else end > max(own.reset.at, own.reset.highest):
-            self._withdraw_reset(own, own.reset.at, "more of its sender follows")
-
-    def _withdraw_reset(self, own: Direction, offset: i64, reason: str) -> None:
-        """The RST of `own` did not end its stream: who acknowledges more than `offset` has not taken it."""
-        self._tell_ignored(own, own.reset.packet, own.reset.time, reason)
-        self._order.sink.doubt(own.index, offset)
-        own.reset = NO_RESET
-        own.own_end().acknowledgement = -1
-        own.aim()
-
-    def _tell_ignored(self, own: Direction, packet: i64, time: i64, reason: str) -> None:
-        """An RST ended nothing."""
-        self._order.sink.note(own.index, "capture/ignored", packet, time, f"an RST is ignored: {reason}")
-
-    def _end_by_reset(self, own: Direction) -> None:
-        """Nothing more comes: the RST of `own`, if one stands, ends its stream."""
-        if own.reset.at == UNKNOWN:
-            return
-        if own.ended:
-            own.reset = NO_RESET
-        elif own.next < own.reset.at and own.next > own.reset.highest and own.end.limit < 0:
-            self._withdraw_reset(
-                own, own.reset.highest, "the octets after the RST do not reach its sequence number"
-            )
-        else:
-            if own.next < own.reset.at and own.end.limit < 0:
-                self._order.gap(own, own.reset.at, own.reset.packet, own.reset.time)
-            self._order.end(own, "rst", own.reset.packet, own.reset.time)

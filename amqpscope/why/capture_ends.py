@@ -18,7 +18,8 @@ from amqpscope.report.line import Line
 from amqpscope.report.outcome import nothing_to
 from amqpscope.report.summary_text import connection_lines
 from amqpscope.why.diagnosed import explain_endings
-from amqpscope.why.endings import Ending, Following, Tracing
+from amqpscope.why.endings import Ending, Following
+from amqpscope.why.tracing import Tracing
 
 __all__ = ["CaptureEnds", "ConnectionEnds", "ends_of"]
 

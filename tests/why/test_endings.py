@@ -16,9 +16,10 @@ from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.finding import Finding
 from amqpscope.model.reaction import Reaction
 from amqpscope.model.records import Connection, FrameRef
-from amqpscope.why.endings import Ended, Tracing
+from amqpscope.why.endings import Ended
 from amqpscope.why.endings10 import Following10
 from amqpscope.why.frame_ref import Position
+from amqpscope.why.tracing import Tracing
 
 ROOT = Path(__file__).parent.parent.parent / "captures"
 

@@ -10,13 +10,13 @@ with as many record numbers as fit into what is missing, until one authenticates
 once, as a hole of unknown size, unless the size shows how much application data the record had.
 """
 
-import re
 from bisect import bisect_right
 from typing import Any, Final
 
 from amqpscope.layers.interface import LayerStream
 from amqpscope.layers.places import Places
 from amqpscope.layers.tls.ciphers import Aead12, RecordCipher, Traffic13, load_cipher
+from amqpscope.layers.tls.records import HEADER, LIKELY, SMALLEST, plausible
 from amqpscope.layers.tls.session import ALERT, APPLICATION, CHANGE_CIPHER, DATA, EARLY, Held, TlsSession
 from amqpscope.layers.tls.session import HANDSHAKE as HANDSHAKE_KEYS
 from amqpscope.limits import (
@@ -24,7 +24,6 @@ from amqpscope.limits import (
     MAX_TLS_FAILED_RECORDS,
     MAX_TLS_HANDSHAKE,
     MAX_TLS_LOST_RECORDS,
-    MAX_TLS_RECORD,
     MAX_TLS_TRIALS,
     MAX_TLS_TRIALS_ALL,
 )
@@ -34,19 +33,11 @@ __all__ = ["TlsStream"]
 
 HANDSHAKE: Final = 22
 
-_HEADER: Final = 5
-"""Octets of the header of a record: type, version, size of the body."""
-
-_SMALLEST: Final = 22
-"""Octets of the smallest protected record: its header, a type, a tag."""
-
 _DEAR: Final = 4096
 """Octets of a record that take as long to decrypt as an attempt takes without them."""
 
 _BEFORE: Final = 64
 """Octets before a record that its decryption may ask for: a block, and an HMAC behind it."""
-
-_LIKELY: Final = re.compile(rb"[\x14-\x18]\x03[\x01-\x03][\x00-\x48]")
 
 
 class TlsStream(LayerStream):
@@ -160,8 +151,8 @@ class TlsStream(LayerStream):
     def take_pending(self, provenance: Provenance) -> None:
         """Take the whole records of the octets that are held."""
         octets = self.pending
-        if len(octets) >= _HEADER and len(octets) < _HEADER + (octets[3] << 8 | octets[4]):
-            if _plausible(octets, 0):
+        if len(octets) >= HEADER and len(octets) < HEADER + (octets[3] << 8 | octets[4]):
+            if plausible(octets, 0):
                 return
         held = bytes(octets)
         self.pending = bytearray()
@@ -170,15 +161,15 @@ class TlsStream(LayerStream):
 
     def records(self, buf: bytes, pos: int, end: int, provenance: Provenance) -> int:
         """Take the whole records of buf[pos:end], the first of which is at `at`. Gives the index behind."""
-        while end - pos >= _HEADER:
-            if not _plausible(buf, pos):
+        while end - pos >= HEADER:
+            if not plausible(buf, pos):
                 self.lose_track(provenance)
                 break
-            size = _HEADER + (buf[pos + 3] << 8 | buf[pos + 4])
+            size = HEADER + (buf[pos + 3] << 8 | buf[pos + 4])
             if end - pos < size:
                 break
             self.at += size
-            self.record(buf[pos : pos + _HEADER], buf[pos + _HEADER : pos + size], self.at, provenance)
+            self.record(buf[pos : pos + HEADER], buf[pos + HEADER : pos + size], self.at, provenance)
             pos += size
             if self.blind:
                 return end
@@ -209,8 +200,8 @@ class TlsStream(LayerStream):
         self.skip -= inside
         if inside == size:
             return
-        if inside == 0 and not self.searching and begun >= _HEADER:
-            rest = _HEADER + (self.pending[3] << 8 | self.pending[4]) - begun
+        if inside == 0 and not self.searching and begun >= HEADER:
+            rest = HEADER + (self.pending[3] << 8 | self.pending[4]) - begun
             if size <= rest:
                 self.lose_record(size, rest, place)
                 return
@@ -278,28 +269,28 @@ class TlsStream(LayerStream):
             self.session.unreadable(self.direction, "the next octets are no TLS record", provenance)
             self.blind = True
             return
-        self.missing += _SMALLEST
+        self.missing += SMALLEST
         self.begin_search(self.at)
-        self.tear(self.given, _SMALLEST, provenance.packet, provenance.time)
+        self.tear(self.given, SMALLEST, provenance.packet, provenance.time)
 
     def search(self) -> None:
         """Look for a record that authenticates among the octets that are held."""
         held = bytes(self.pending)
         pos = 0
         while True:
-            match = _LIKELY.search(held, pos)
+            match = LIKELY.search(held, pos)
             if match is None:
-                pos = max(pos, len(held) - _HEADER)
+                pos = max(pos, len(held) - HEADER)
                 break
             pos = match.start()
-            if len(held) - pos < _HEADER:
+            if len(held) - pos < HEADER:
                 break
-            size = _HEADER + (held[pos + 3] << 8 | held[pos + 4])
-            if _plausible(held, pos):
+            size = HEADER + (held[pos + 3] << 8 | held[pos + 4])
+            if plausible(held, pos):
                 if len(held) - pos < size:
                     break
                 before = held[max(pos - _BEFORE, 0) : pos]
-                content = self.open(held[pos : pos + _HEADER], held[pos + _HEADER : pos + size], before)
+                content = self.open(held[pos : pos + HEADER], held[pos + HEADER : pos + size], before)
                 if content is not None:
                     self.found(held, pos, size, content)
                     return
@@ -321,8 +312,8 @@ class TlsStream(LayerStream):
         self.at += pos + size
         self.content(self.chain[0].kind, content, self.at, _provenance_at(pieces, self.at - 1))
         pos += size
-        while len(held) - pos >= _HEADER and not (self.searching or self.blind or self.session.lacking):
-            size = _HEADER + (held[pos + 3] << 8 | held[pos + 4])
+        while len(held) - pos >= HEADER and not (self.searching or self.blind or self.session.lacking):
+            size = HEADER + (held[pos + 3] << 8 | held[pos + 4])
             if len(held) - pos < size:
                 break
             place = _provenance_at(pieces, first + pos + size - 1)
@@ -387,7 +378,7 @@ class TlsStream(LayerStream):
         most = MAX_TLS_LOST_RECORDS
         if self.trials > MAX_TLS_TRIALS or self.session.context.secrets.trials > MAX_TLS_TRIALS_ALL:
             most = 1
-        return min(self.missing // _SMALLEST + self.failed + 1, most)
+        return min(self.missing // SMALLEST + self.failed + 1, most)
 
     def fail(self, size: int, provenance: Provenance) -> None:
         """A record with a body of so many octets does not authenticate."""
@@ -498,12 +489,6 @@ class TlsStream(LayerStream):
         self.pieces = [(offset, Provenance(*place)) for offset, place in pieces]
         self.places = Places.load(places)
         self.early = [(data, outer, Provenance(*place)) for data, outer, place in early]
-
-
-def _plausible(buf: bytes | bytearray, pos: int) -> bool:
-    """Whether the five octets there may be the header of a record."""
-    size = buf[pos + 3] << 8 | buf[pos + 4]
-    return 20 <= buf[pos] <= 24 and buf[pos + 1] == 3 and buf[pos + 2] <= 4 and 0 < size <= MAX_TLS_RECORD
 
 
 def _provenance_at(pieces: list[tuple[int, Provenance]], offset: int) -> Provenance:
