@@ -7,7 +7,7 @@ from amqpscope.cli.output import meter, notes_to_stderr, say
 from amqpscope.cli.status import Status
 from amqpscope.diff.comparison import Difference, Meeting, compare
 from amqpscope.diff.words import subject, values
-from amqpscope.draw.compared import ComparedLadder, Mark, comparison_html, comparison_svg
+from amqpscope.draw.compared import ComparedLadder, DifferenceMark, comparison_html, comparison_svg
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.limits import MAX_DRAWN_ROWS
@@ -65,12 +65,12 @@ def _ladder(
     """The ladder of one run. at: 0 for the first run, 1 for the second."""
     transcript = chosen.b if at else chosen.a
     assert transcript is not None
-    marks: dict[int, Mark] = {}
+    marks: dict[int, DifferenceMark] = {}
     for number, one in enumerate(differences):
         form, frame = (one.b, one.frame_b) if at else (one.a, one.frame_a)
         if form is not None:
             both = one.a is not None and one.b is not None
-            marks.setdefault(frame, Mark(number, "changed" if both else "only"))
+            marks.setdefault(frame, DifferenceMark(number, "changed" if both else "only"))
     with material.capture(judge=False) as capture:
         ladder = ComparedLadder.of(capture, int(transcript.connection.stream), marks)
     assert ladder is not None

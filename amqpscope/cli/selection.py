@@ -198,14 +198,12 @@ class Selection(FrameSelection):
         """No criterion was given."""
         self.all_frames = all(criterion is None for criterion in criteria[1:])
         """No criterion was given but the connection."""
-        self.bounded = first is not None or last is not None
-        """A range was given."""
         self.links = link is not None or address is not None
         """A frame's link is looked at."""
         self.messages = self._problems
         """A frame's message is looked at."""
-        self.only_problems = only == frozenset({PROBLEM})
-        """Only malformed frames are asked for."""
+        self.bounded = first is not None or last is not None
+        """A range was given."""
         texts = {
             "--connection": connection,
             "--link": link,
@@ -216,6 +214,11 @@ class Selection(FrameSelection):
         given = [f"{option} {shlex.quote(text)}" for option, text in texts.items() if text is not None]
         self.words = " ".join([*given, *(["--certain"] if certain else [])])
         """The criteria by which findings are chosen, as on a command line."""
+
+    @property
+    def only_problems(self) -> bool:
+        """Whether only malformed frames are asked for."""
+        return self._only == frozenset({PROBLEM})
 
     def restart(self) -> None:
         """Another capture begins."""

@@ -19,7 +19,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.notes import note_lines, notes_about
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
-from amqpscope.report.settlements import Answered, SettlementLog
+from amqpscope.report.settlements import AnsweredMessages, SettlementLog
 from amqpscope.report.summary_text import connection_lines
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.report.verdict import answer, headline, kind
@@ -137,7 +137,7 @@ class TimelineWriter(FrameWriter):
         else:
             self._lines += texts if above is None else [self._painter.paint(above, INDENT), *texts]
 
-    def _settle(self, record: FrameRecord, answered: Answered) -> None:
+    def _settle(self, record: FrameRecord, answered: AnsweredMessages) -> None:
         """Name a frame at those that it answers, as far as they are not written yet."""
         for (_, direction, offset), name, settled_by in answered.settled:
             at = self._places.get((record.connection, direction, offset, name))

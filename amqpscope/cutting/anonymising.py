@@ -23,7 +23,7 @@ from amqpscope.cutting.masking_proxy import masked_header
 from amqpscope.cutting.masking_websocket import WebSocketMasker
 from amqpscope.cutting.overlay import Overlay
 from amqpscope.cutting.stand_ins import StandIns
-from amqpscope.cutting.survey import Survey, number_of
+from amqpscope.cutting.survey import CutSurvey, number_of
 from amqpscope.cutting.writing import recorder_at
 from amqpscope.input.capture import BLOCK, Capture
 from amqpscope.model.records import Connection, FrameRecord
@@ -76,7 +76,7 @@ def anonymise(
     try:
         masking = _Masking(stand_ins, overlay, without)
         with capture:
-            survey = Survey(capture)
+            survey = CutSurvey(capture)
             survey.read(masking.take, masking.over)
         rebuilding = _Rebuilding(survey, masking, recorder_at(out), ports, loose)
         rebuilding.run(path)
@@ -144,7 +144,7 @@ class _Rebuilding(SegmentSink):
 
     def __init__(
         self,
-        survey: Survey,
+        survey: CutSurvey,
         masking: _Masking,
         recorder: PcapngRecorder,
         ports: bool,

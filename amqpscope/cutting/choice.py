@@ -12,7 +12,7 @@ What is missing between them looks like packets that were not captured, which no
 
 from collections.abc import Iterable
 
-from amqpscope.cutting.survey import FRAGMENT, KnownFinding, Survey
+from amqpscope.cutting.survey import FRAGMENT, CutSurvey, KnownFinding
 from amqpscope.cutting.writing import IRRELEVANT, KEPT, LEFT_OUT
 
 __all__ = ["Choice"]
@@ -24,7 +24,7 @@ class Choice:
     partial: connections of which packets are left out. whole: connections that stay whole.
     """
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: CutSurvey) -> None:
         self.kept = bytearray(LEFT_OUT if stream >= 0 else IRRELEVANT for stream in survey.streams)
         self.partial: set[int] = set()
         self.whole: set[int] = set()

@@ -1,6 +1,6 @@
 """A part of a capture as a capture of its own, with the findings of `check` as comments.
 
-Theory of operation. The capture is read twice. A `Survey` finds the connection of each packet, and the
+Theory of operation. The capture is read twice. A `CutSurvey` finds the connection of each packet, and the
 findings; then the packets that a `Choice` keeps are written. The result is checked as any capture is. Its
 comments are its own findings, so that each comment is true of the file that has it. If the result shows other
 certain findings of a connection than the whole capture, the whole connection is written.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from amqpscope.cutting.anonymising import Anonymised, anonymise
 from amqpscope.cutting.choice import Choice
-from amqpscope.cutting.survey import KnownFinding, Survey, comment_of, stream_of
+from amqpscope.cutting.survey import CutSurvey, KnownFinding, comment_of, stream_of
 from amqpscope.cutting.writing import copy_packets
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
@@ -91,7 +91,7 @@ class CutResult(NamedTuple):
 def cut(source: CutSource, wish: Wish, out: str, disguise: Disguise | None = None) -> CutResult:
     """Write what is wished of a capture to a pcapng file at `out`. Raises CaptureError."""
     with source.open() as capture:
-        survey = Survey(capture, wish.selection)
+        survey = CutSurvey(capture, wish.selection)
         survey.read()
         notes = capture.notes
     choice = _chosen(survey, wish)
@@ -152,7 +152,7 @@ def cut(source: CutSource, wish: Wish, out: str, disguise: Disguise | None = Non
     )
 
 
-def _chosen(survey: Survey, wish: Wish) -> Choice:
+def _chosen(survey: CutSurvey, wish: Wish) -> Choice:
     """The packets that are wished for."""
     choice = Choice(survey)
     if wish.everything:
@@ -169,7 +169,7 @@ def _chosen(survey: Survey, wish: Wish) -> Choice:
     return choice
 
 
-def _findings_of(source: CutSource, path: str, survey: Survey, numbers: list[int]) -> list[KnownFinding]:
+def _findings_of(source: CutSource, path: str, survey: CutSurvey, numbers: list[int]) -> list[KnownFinding]:
     """What is found in the cut at `path`, with its own packets and the connections of the original."""
     found: list[KnownFinding] = []
     with source.open(path) as capture:
@@ -214,7 +214,7 @@ def _reasons(anonymised: Anonymised) -> str:
     return ", ".join(sorted(anonymised.left_out)) or "there is none"
 
 
-def _remark(survey: Survey, choice: Choice, anonymised: bool) -> str:
+def _remark(survey: CutSurvey, choice: Choice, anonymised: bool) -> str:
     """What the file says of itself."""
     parts = f", a part of {count(len(choice.partial), 'connection')}" if choice.partial else ""
     stayed = f"{count(choice.packets, 'packet')} of {survey.packets}{parts}"

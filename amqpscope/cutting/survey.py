@@ -27,8 +27,8 @@ from amqpscope.report.verdict import kind
 __all__ = [
     "FRAGMENT",
     "NO_CONNECTION",
+    "CutSurvey",
     "KnownFinding",
-    "Survey",
     "comment_of",
     "number_of",
     "stream_of",
@@ -75,7 +75,7 @@ def comment_of(finding: Finding) -> str:
     return f"{kind(finding)} {finding.rule} by the {finding.peer}: {message_of(finding)}"
 
 
-class Survey:
+class CutSurvey:
     """One capture, read once.
 
     streams, times, taken, lasting, edges have an entry for each packet, counted from 1: the number of its
@@ -205,7 +205,7 @@ def _mark(flags: bytearray, first: int, last: int) -> None:
 class _Tap(SegmentSink):
     """Hands segments on to the table, and tells the survey to which connection each packet belongs."""
 
-    def __init__(self, table: ConnectionTable, survey: Survey) -> None:
+    def __init__(self, table: ConnectionTable, survey: CutSurvey) -> None:
         super().__init__()
         self.decoder = PacketDecoder(self)
         self.decoder.recorder = _Packets(self, survey)
@@ -249,7 +249,7 @@ class _Tap(SegmentSink):
 class _Packets(PacketRecorder):
     """Tells the survey of each packet before it is walked."""
 
-    def __init__(self, tap: _Tap, survey: Survey) -> None:
+    def __init__(self, tap: _Tap, survey: CutSurvey) -> None:
         self._tap = tap
         self._survey = survey
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from amqpscope.limits import MAX_COMPARED_FORMS
 
-__all__ = ["CanonicalFrame", "CanonicalFrameTable", "Change", "Entry", "changes", "digest"]
+__all__ = ["CanonicalFrame", "CanonicalFrameTable", "Change", "FormEntry", "changes", "digest"]
 
 
-class Entry(NamedTuple):
+class FormEntry(NamedTuple):
     """One value. text: printable. key: whatever else has to be equal."""
 
     path: str
@@ -25,7 +25,7 @@ class CanonicalFrame(NamedTuple):
     """name: the frame's, in the specification's word. entries: in their order, of distinct paths."""
 
     name: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[FormEntry, ...] = ()
 
 
 class Change(NamedTuple):

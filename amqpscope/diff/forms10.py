@@ -5,7 +5,7 @@ Left out is what differs from run to run (ids, handles, channels, counts, times)
 people. A field that is not set is as its default.
 """
 
-from amqpscope.diff.forms import CanonicalFrame, Entry, digest
+from amqpscope.diff.forms import CanonicalFrame, FormEntry, digest
 from amqpscope.diff.transcript import Names
 from amqpscope.diff.values import HIDDEN, SET, Collector
 from amqpscope.limits import MAX_COMPARED_BODY, MAX_COMPARED_ENTRIES
@@ -116,7 +116,7 @@ class CanonicalFrames10:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._messages: dict[tuple[bytes, int, bool], tuple[Entry, ...]] = {}
+        self._messages: dict[tuple[bytes, int, bool], tuple[FormEntry, ...]] = {}
 
     def of(self, frame: Frame) -> CanonicalFrame:
         """A frame that is reported by its fields."""
@@ -205,7 +205,7 @@ class CanonicalFrames10:
 
     # Messages
 
-    def _message(self, message: _Message, hidden: bool) -> tuple[Entry, ...]:
+    def _message(self, message: _Message, hidden: bool) -> tuple[FormEntry, ...]:
         if message.size > _CACHED_OCTETS or isinstance(message, DraftMessage):
             return self._sections(message, hidden)
         key = (message.octets, int(message.message_format), hidden)
@@ -217,7 +217,7 @@ class CanonicalFrames10:
             self._messages[key] = known
         return known
 
-    def _sections(self, message: _Message, hidden: bool) -> tuple[Entry, ...]:
+    def _sections(self, message: _Message, hidden: bool) -> tuple[FormEntry, ...]:
         collected = self._collector()
         if message.message_format not in (0, BATCH_FORMAT):
             collected.add("message-format", TEXT.value(int(message.message_format)))

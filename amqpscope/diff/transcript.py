@@ -14,7 +14,7 @@ need not be in both runs. That an answer is missing which is due, a finding tell
 from abc import ABC, abstractmethod
 from array import array
 
-from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, Entry
+from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, FormEntry
 from amqpscope.limits import (
     COMPARED_PART,
     COMPARED_STORY,
@@ -257,5 +257,5 @@ def _joined(before: CanonicalFrame, form: CanonicalFrame) -> CanonicalFrame:
     if before.name.count(", then ") >= 4:
         return before
     step = before.name.count(", then ") + 2
-    entries = tuple(Entry(f"{step}.{path}", text, key) for path, text, key in form.entries)
+    entries = tuple(FormEntry(f"{step}.{path}", text, key) for path, text, key in form.entries)
     return CanonicalFrame(f"{before.name}, then {form.name}", before.entries + entries)

@@ -11,7 +11,7 @@ What a peer still says on something that the other one has closed is late.
 
 from collections import OrderedDict
 
-from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, Entry
+from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, FormEntry
 from amqpscope.diff.forms091 import CanonicalFrames091
 from amqpscope.diff.transcript import (
     CONFIRMS,
@@ -255,7 +255,7 @@ class Transcript091(Transcript, Listener091):
         peer = record.peer
         method = content.method
         name = method.definition().name
-        form = CanonicalFrame(name, (Entry("complete", "false"),))
+        form = CanonicalFrame(name, (FormEntry("complete", "false"),))
         if content.message is not None:
             form = self._forms.method(method, name, content.message)
         if record.frame.kind == "method":
@@ -281,7 +281,7 @@ class Transcript091(Transcript, Listener091):
         consumer = None if content.consumer is None else channel.consumers.get(content.consumer)
         if consumer is None:
             if not self.midstream:
-                stray = CanonicalFrame(form.name, (Entry("without", "consumer"),))
+                stray = CanonicalFrame(form.name, (FormEntry("without", "consumer"),))
                 self.say(channel.part, SERVER, SERVER, stray, at)
             return
         self.late = self.late or consumer.cancelled
@@ -319,7 +319,7 @@ class Transcript091(Transcript, Listener091):
         channel = self._on(record, self._conversation.channel_of(record))
         everything = isinstance(method, (BasicAck, BasicNack)) and method.multiple and not method.delivery_tag
         if channel is not None and not self.midstream and not everything:
-            entries = (Entry("without", "delivery"), *form.entries)
+            entries = (FormEntry("without", "delivery"), *form.entries)
             stray = CanonicalFrame(method.definition().name, entries)
             self.say(channel.part, record.peer, record.peer, stray)
 
@@ -327,7 +327,7 @@ class Transcript091(Transcript, Listener091):
 def _settlement(method: Method) -> CanonicalFrame:
     """An ack, or a reject, of one delivery. nack is RabbitMQ's word for several rejects."""
     if isinstance(method, (BasicNack, BasicReject)):
-        return CanonicalFrame("reject", (Entry("requeue", "true" if method.requeue else "false"),))
+        return CanonicalFrame("reject", (FormEntry("requeue", "true" if method.requeue else "false"),))
     return CanonicalFrame("ack", ())
 
 

@@ -11,7 +11,7 @@ What a peer still says on something that the other one has ended is late.
 
 from collections import OrderedDict
 
-from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, Entry
+from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, FormEntry
 from amqpscope.diff.forms10 import CanonicalFrames10
 from amqpscope.diff.transcript import (
     DELIVERIES,
@@ -229,7 +229,7 @@ class Transcript10(Transcript, Listener10):
         if part is None or (id(part), peer, name) in self._strays:
             return
         self._strays.add((id(part), peer, name))
-        self.say(part, peer, peer, CanonicalFrame(name, (Entry("without", lacks),)))
+        self.say(part, peer, peer, CanonicalFrame(name, (FormEntry("without", lacks),)))
 
     # Links
 
@@ -281,11 +281,11 @@ class Transcript10(Transcript, Listener10):
             return
         if body.link_credit and not known.granted:
             known.granted = True
-            credit = Entry("link-credit", str(int(body.link_credit)))
+            credit = FormEntry("link-credit", str(int(body.link_credit)))
             self.say(known.part, peer, peer, CanonicalFrame("flow", (credit,)))
         drains = body.drain is True
         if drains and not known.draining:
-            self.say(known.part, peer, peer, CanonicalFrame("flow", (Entry("drain", "true"),)))
+            self.say(known.part, peer, peer, CanonicalFrame("flow", (FormEntry("drain", "true"),)))
         known.draining = drains
 
     # Deliveries
@@ -348,7 +348,7 @@ class Transcript10(Transcript, Listener10):
                     del self._deliveries[delivery]
 
 
-_UNFINISHED = CanonicalFrame("transfer", (Entry("complete", "false"),))
+_UNFINISHED = CanonicalFrame("transfer", (FormEntry("complete", "false"),))
 
 
 def _broken(part: TranscriptPart, peer: str, error: object) -> None:

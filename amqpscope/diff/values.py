@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Iterable
 
-from amqpscope.diff.forms import Entry, digest
+from amqpscope.diff.forms import FormEntry, digest
 from amqpscope.diff.transcript import Names
 from amqpscope.limits import MAX_COMPARED_ENTRIES, MAX_COMPARED_TEXT
 from amqpscope.model.passwords import without_password
@@ -35,7 +35,7 @@ class Collector:
     def __init__(self, text: ValueText, names: Names) -> None:
         self.text = text
         self.names = names
-        self.entries: list[Entry] = []
+        self.entries: list[FormEntry] = []
 
     def add(self, path: str, text: str, key: str = "") -> None:
         """An entry as it is, printable."""
@@ -43,7 +43,7 @@ class Collector:
             if len(text) > MAX_COMPARED_TEXT:
                 key += digest(text.encode("utf-8", "backslashreplace"))
                 text = text[: MAX_COMPARED_TEXT - 1] + "…"
-            self.entries.append(Entry(path, text, key))
+            self.entries.append(FormEntry(path, text, key))
 
     def name(self, path: str, name: str) -> None:
         """A name of a node, queue or the like."""

@@ -18,7 +18,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.page import framed
 from amqpscope.report.printable import cut, printable
 
-__all__ = ["ComparedLadder", "Mark", "comparison_html", "comparison_svg"]
+__all__ = ["ComparedLadder", "DifferenceMark", "comparison_html", "comparison_svg"]
 
 _GAP: Final = 24
 """Pixels between the ladders."""
@@ -47,7 +47,7 @@ svg { max-width: 100%; height: auto; }
 """
 
 
-class Mark(NamedTuple):
+class DifferenceMark(NamedTuple):
     """A frame differs. number: of the difference, the same in both runs. kind: `changed`, or `only` here."""
 
     number: int
@@ -57,18 +57,18 @@ class Mark(NamedTuple):
 class ComparedLadder:
     """The ladder of one run. name: of the capture. marks: by peer and offset of a frame."""
 
-    def __init__(self, name: str, ladder: Ladder, marks: dict[tuple[str, int], Mark]) -> None:
+    def __init__(self, name: str, ladder: Ladder, marks: dict[tuple[str, int], DifferenceMark]) -> None:
         self.name = printable(PurePath(name).name)
         self.ladder = ladder
         self.marks = marks
 
     @staticmethod
-    def of(capture: Capture, stream: int, marks: Mapping[int, Mark]) -> "ComparedLadder | None":
+    def of(capture: Capture, stream: int, marks: Mapping[int, DifferenceMark]) -> "ComparedLadder | None":
         """Read a capture to its end; None if the connection has no frames. marks: by the number of the frame
         on the connection, from 0."""
         names = LinkNames()
         wanted: set[int] = set()
-        found: dict[tuple[str, int], Mark] = {}
+        found: dict[tuple[str, int], DifferenceMark] = {}
         builder: LadderBuilder | None = None
         number = 0
         for record in capture:
@@ -85,7 +85,7 @@ class ComparedLadder:
             number += 1
         return None if builder is None else ComparedLadder(capture.name, builder.ladder(), found)
 
-    def mark(self, row: object) -> Mark | None:
+    def mark(self, row: object) -> DifferenceMark | None:
         """The mark of a row."""
         return self.marks.get((row.peer, row.offset)) if isinstance(row, Arrow) else None
 

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-__all__ = ["NO_HEAD", "Head", "head_of"]
+__all__ = ["NO_HEAD", "HttpHead", "head_of"]
 
 _END: Final = b"\r\n\r\n"
 
 
-class Head:
+class HttpHead:
     """A head. size: its octets, the empty line included. line: the first line. fields: by lower-case names;
     the values of a name that comes more than once are joined by commas.
     """
@@ -35,10 +35,10 @@ class Head:
 
 
 # mypyc: null object, of a head that was lost. Nothing writes to it.
-NO_HEAD: Final = Head(0, "", {})
+NO_HEAD: Final = HttpHead(0, "", {})
 
 
-def head_of(octets: bytes) -> Head | None:
+def head_of(octets: bytes) -> HttpHead | None:
     """The head that these octets begin with; None if it is not whole."""
     end = octets.find(_END)
     if end < 0:
@@ -49,4 +49,4 @@ def head_of(octets: bytes) -> Head | None:
         name, _, value = line.partition(":")
         name = name.strip().lower()
         fields[name] = f"{fields[name]}, {value.strip()}" if name in fields else value.strip()
-    return Head(end + len(_END), lines[0], fields)
+    return HttpHead(end + len(_END), lines[0], fields)

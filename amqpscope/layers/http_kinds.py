@@ -4,7 +4,7 @@ import re
 from typing import Any, Final
 
 from amqpscope.layers.head_stream import HeadStream
-from amqpscope.layers.http_head import NO_HEAD, Head, head_of
+from amqpscope.layers.http_head import NO_HEAD, HttpHead, head_of
 from amqpscope.layers.interface import BEGINS, MORE, NONE, Layer, LayerContext, LayerKind, LayerOpening
 from amqpscope.limits import MAX_LAYER_OPENING
 from dissectors.wire import i64
@@ -23,10 +23,10 @@ _TARGET: Final = re.compile(r"[A-Za-z0-9.\-]{1,253}:[0-9]{1,5}|\[[0-9A-Fa-f:.]{2
 class _Exchange:
     """A request and the response to it; one of them may be lost. client: the direction of the request."""
 
-    def __init__(self, client: int, request: Head | None, response: Head | None) -> None:
+    def __init__(self, client: int, request: HttpHead | None, response: HttpHead | None) -> None:
         self.client: int = client
-        self.request: Head = request or NO_HEAD
-        self.response: Head = response or NO_HEAD
+        self.request: HttpHead = request or NO_HEAD
+        self.response: HttpHead = response or NO_HEAD
 
 
 class ConnectKind(LayerKind):
@@ -69,7 +69,7 @@ class ConnectKind(LayerKind):
         return layer
 
 
-def _refusal_size(response: Head) -> int:
+def _refusal_size(response: HttpHead) -> int:
     """Octets of a response that demands credentials, with its body; -1 if it does not, or does not say."""
     length = response.fields.get("content-length", "")
     if response.status != _CREDENTIALS or not (length.isascii() and length.isdecimal()) or len(length) > 9:
@@ -139,7 +139,7 @@ def _asks(method: bytes, client: LayerOpening, server: LayerOpening) -> i64:
     return verdict
 
 
-def _upgrades(head: Head) -> bool:
+def _upgrades(head: HttpHead) -> bool:
     """Whether a request or response is about WebSocket."""
     return "websocket" in [word.lower() for word in head.words("upgrade")]
 

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.pipeline.capture_set import CaptureSet, capture_set, naming
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.files import FileReader, whole
+from amqpscope.pipeline.files import RangeReader, whole
 from amqpscope.pipeline.inputs import (
     READ_ERRORS,
     CaptureFile,
@@ -330,7 +330,7 @@ class _KnownFiles:
     def _packets_of(self, file: CaptureFile) -> int:
         """How many packets a file has."""
         if file.path not in self._packets:
-            reader = FileReader(file, 0, whole(file), SegmentSink())
+            reader = RangeReader(file, 0, whole(file), SegmentSink())
             for _ in reader:
                 pass
             self._packets[file.path] = reader.fate([]).packets

@@ -18,7 +18,7 @@ from amqpscope.capture.sink import SegmentSink
 from amqpscope.layers.secrets import Secrets
 from amqpscope.model.note import Note
 from amqpscope.pipeline.capture_set import CaptureSet
-from amqpscope.pipeline.files import FileReader, FileResult, file_row, whole
+from amqpscope.pipeline.files import FileResult, RangeReader, file_row, whole
 from amqpscope.pipeline.inputs import CaptureFile
 from amqpscope.pipeline.rows import Recorder, Rows
 from amqpscope.pipeline.secrets import secrets_for
@@ -52,7 +52,7 @@ def read_set(one: CaptureSet, rows: Rows) -> Iterator[tuple[str, pa.RecordBatch]
 def _in_turn(one: CaptureSet, table: ConnectionTable, recorder: Recorder, rows: Rows) -> Iterator[None]:
     """Feed the files one after another; gives way after each block."""
     for position, file in enumerate(one.files):
-        reader = FileReader(file, position, whole(file), table)
+        reader = RangeReader(file, position, whole(file), table)
         for _ in reader:
             yield
         recorder.take(table)
@@ -103,7 +103,7 @@ class _Head(SegmentSink):
         self._notes: list[Note] = []
         self._segments: list[Segment] = []
         self._at = 0
-        self._reader = FileReader(file, position, whole(file), self)
+        self._reader = RangeReader(file, position, whole(file), self)
         self._blocks = iter(self._reader)
 
     def advance(self) -> bool:

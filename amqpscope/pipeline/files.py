@@ -26,7 +26,7 @@ from amqpscope.pipeline.inputs import (
 )
 from amqpscope.pipeline.packets import first_number, split
 
-__all__ = ["BLOCK", "FileReader", "FileResult", "Range", "file_row", "ranges", "whole"]
+__all__ = ["BLOCK", "FileResult", "Range", "RangeReader", "file_row", "ranges", "whole"]
 
 BLOCK = 1024 * 1024
 """Octets read at a time: as many as `amqpscope.input.capture` does."""
@@ -68,7 +68,7 @@ def whole(file: CaptureFile) -> Range:
     return Range(0, file.size, None, True)
 
 
-class FileReader:
+class RangeReader:
     """Feeds a range of a file to `sink`. Iterate over it; it is over, or the file cannot be read on, at the
     end.
 
@@ -220,7 +220,7 @@ def ranges(file: CaptureFile, position: int, octets: int, by_time: bool = False)
     if file.compression or file.size <= octets:
         return [whole(file)]
     sink = Times() if by_time else SegmentSink()
-    reader = FileReader(file, position, whole(file), sink)
+    reader = RangeReader(file, position, whole(file), sink)
     borders: list[tuple[int, tuple[Any, ...], int]] = []
     read = 0
     for _ in reader:

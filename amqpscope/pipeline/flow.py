@@ -24,7 +24,7 @@ from amqpscope.limits import MAX_CORRELATED_LINKS
 from amqpscope.model.note import Note
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.chain import table_for
-from amqpscope.pipeline.files import FileReader, FileResult, Range, file_row
+from amqpscope.pipeline.files import FileResult, Range, RangeReader, file_row
 from amqpscope.pipeline.inputs import Trouble
 from amqpscope.pipeline.references import Payloads, Referrer, carries_payload, replay, replay_by_time
 from amqpscope.pipeline.rows import Recorder, Rows
@@ -68,7 +68,7 @@ def refer(
     one = sets[piece.set_number]
     file = one.files[piece.position]
     referrer = Referrer(carries_payload(file, shuffle), one.by_time, piece.part.latest)
-    reader = FileReader(file, piece.position, piece.part, referrer, referrer.fed_by)
+    reader = RangeReader(file, piece.position, piece.part, referrer, referrer.fed_by)
     blocks: list[tuple[bytes, int, bytes]] = []
     octets = 0
     for _ in reader:

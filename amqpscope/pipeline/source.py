@@ -20,7 +20,7 @@ from amqpscope.input.garbage import calm_collector
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets, fit_to_read
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.files import FileReader, whole
+from amqpscope.pipeline.files import RangeReader, whole
 from amqpscope.pipeline.packets import split
 from amqpscope.pipeline.planner import CHAIN, make_plan
 from amqpscope.pipeline.rows import BATCH_ROWS, Rows, RowTerms
@@ -160,7 +160,7 @@ def _segments(one: CaptureSet) -> Iterator[pa.RecordBatch]:
     """The segments of a capture set."""
     sink = _Segments(one)
     for position, file in enumerate(one.files):
-        for _ in FileReader(file, position, whole(file), sink):
+        for _ in RangeReader(file, position, whole(file), sink):
             while len(sink.rows) >= BATCH_ROWS:
                 yield sink.batch()
     if sink.rows:

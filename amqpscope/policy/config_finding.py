@@ -11,7 +11,7 @@ EXPIRED: Final = "config/ALLOW-EXPIRED"
 UNUSED: Final = "config/ALLOW-UNUSED"
 
 
-class Kind(NamedTuple):
+class ConfigFindingKind(NamedTuple):
     """A kind of remark: how much it weighs, what is asked for, and why."""
 
     severity: str
@@ -20,12 +20,12 @@ class Kind(NamedTuple):
 
 
 REMARKS: Final = {
-    EXPIRED: Kind(
+    EXPIRED: ConfigFindingKind(
         "error",
         "An entry of the allow-list is valid until the day on which it expires.",
         "The findings that the entry excused count again. Decide whether to excuse these findings again.",
     ),
-    UNUSED: Kind(
+    UNUSED: ConfigFindingKind(
         "note",
         "An entry of the allow-list matches at least one finding.",
         "The excused finding no longer occurs, or the entry is wrong. The entry could hide a later fault.",

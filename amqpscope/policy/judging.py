@@ -208,7 +208,8 @@ def judge(
         listening.begin(source.name)
         try:
             with source.open(options) as capture:
-                _judge_one(capture, judged, rulings, listening, gather, diagnose, wanted, meter)
+                judged.capture = capture if gather else None
+                _judge_one(capture, judged, rulings, listening, diagnose, wanted, meter)
         except CaptureError as error:
             judged.outcome = CaptureOutcome.failure
             judged.reason = str(error)
@@ -232,14 +233,13 @@ def _judge_one(
     judged: JudgedCapture,
     rulings: Rulings,
     hearer: Hearer,
-    gather: bool,
     diagnose: bool,
     wanted: FrameSelection | None,
     meter: Metering,
 ) -> None:
-    """An open capture, to its end."""
+    """An open capture, to its end. If `judged` has the capture, its findings are kept."""
     judged.name = capture.name
-    judged.capture = capture if gather else None
+    gather = judged.capture is not None
     rulings.begin(capture.name)
     hearer.opened(capture)
     policy = rulings.policy

@@ -13,7 +13,7 @@ from amqpscope.policy.allow_list import Allowance
 from amqpscope.policy.baseline import Baseline, read_baseline
 from amqpscope.policy.config_finding import EXPIRED, REMARKS, UNUSED, ConfigFinding, RunConclusion
 from amqpscope.policy.configuration import Configuration, find_configuration, read_configuration
-from amqpscope.policy.selectors import Choice, Levels, selectors
+from amqpscope.policy.selectors import FindingChoice, Levels, selectors
 from amqpscope.policy.terms import COUNTING, Terms
 from amqpscope.rules import editions
 from amqpscope.rules.editions import FINAL
@@ -70,7 +70,7 @@ class Policy:
         self.profile: str = valid(given.profile if given.profile is not None else values.get("profile", AUTO))
         select: list[str] | None = values.get("select")
         self._choices = [
-            Choice(
+            FindingChoice(
                 None if select is None else selectors("select", select),
                 selectors("ignore", values.get("ignore", [])),
             )
@@ -80,7 +80,7 @@ class Policy:
             self._choices[0].select = selectors("--select", given.select)
         if given.ignore is not None:
             only = None if given.select is None else selectors("--select", given.select)
-            self._choices.append(Choice(only, selectors("--ignore", given.ignore)))
+            self._choices.append(FindingChoice(only, selectors("--ignore", given.ignore)))
         self._levels = Levels(self.configuration.levels)
         # The limits of diagnoses that are configured, by `code.limit`, and the codes for which a run fails.
         self.limits: dict[str, float] = values.get("diagnosis-limits", {})

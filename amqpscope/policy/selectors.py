@@ -10,7 +10,7 @@ from typing import Final
 from amqpscope.policy.terms import SEVERITIES
 from amqpscope.rules.rule_names import rules_like
 
-__all__ = ["Choice", "Levels", "Selector"]
+__all__ = ["FindingChoice", "Levels", "Selector"]
 
 ALL: Final = "all"
 
@@ -50,7 +50,7 @@ def selectors(where: str, words: Iterable[str]) -> list[Selector]:
     return [Selector(where, word) for text in words for word in text.split(",")]
 
 
-class Choice:
+class FindingChoice:
     """select: only what one of these fits; None: everything. ignore: nothing that one of these fits."""
 
     def __init__(self, select: list[Selector] | None, ignore: list[Selector]) -> None:

@@ -23,7 +23,7 @@ from dissectors.amqp091.arguments import Method
 from dissectors.amqp10.messaging import Received
 from dissectors.amqp10.performatives import Disposition, Transfer
 
-__all__ = ["Answered", "Place", "SettledBy", "SettlementLog", "SettlementReader"]
+__all__ = ["AnsweredMessages", "Place", "SettledBy", "SettlementLog", "SettlementReader"]
 
 _NAMED: Final = 16
 """Packets that a frame names of the messages that it answers."""
@@ -65,7 +65,7 @@ class SettledBy(NamedTuple):
         return f'"settled_by": {json.dumps(self._asdict())}'
 
 
-class Answered:
+class AnsweredMessages:
     """What a frame answers: messages, the oldest first. packet, time (ns): of the frame."""
 
     def __init__(self, begun: list[_Begun], packet: int, time: int) -> None:
@@ -102,7 +102,7 @@ class _Followed:
 
     def __init__(self) -> None:
         self.open: OrderedDict[object, _Begun] = OrderedDict()
-        self.answered: Answered | None = None
+        self.answered: AnsweredMessages | None = None
 
     def next_frame(self) -> None:
         """Another frame comes, which answers nothing yet."""
@@ -116,7 +116,7 @@ class _Followed:
     def answer(self, record: FrameRecord, keys: list[object]) -> None:
         begun = [one for one in [self.open.pop(key, None) for key in keys] if one is not None]
         if begun:
-            self.answered = Answered(begun, int(record.packet), int(record.time))
+            self.answered = AnsweredMessages(begun, int(record.packet), int(record.time))
 
 
 def place_of(record: FrameRecord) -> Place:
@@ -183,7 +183,7 @@ class SettlementLog:
         self._names = names
         self._settled = settled
         self._followed: dict[Connection, tuple[_Followed, Conversation091 | None]] = {}
-        self.answered: Answered | None = None
+        self.answered: AnsweredMessages | None = None
 
     def of(self, record: FrameRecord) -> Link | None:
         """The link of a frame, which is the next one. `answered` then has what the frame answers."""

@@ -20,7 +20,7 @@ A knew some prefix k of B's stream, must <= k <= could. So of a frame that B's i
 
 State tables run at `could`. An input of B's that *restricts* what A may send is binding only once it
 is confirmed (`confirmed`). A quantity that B sets again and again (credit, a window) is kept as a
-`Limits`: the value in force for every k that is still possible, since one flow may raise it and the
+`PeerLimits`: the value in force for every k that is still possible, since one flow may raise it and the
 next one lower it.
 
 What was not captured, and what was captured but cannot be read, is unknown, whoever is at fault. A field of
@@ -52,7 +52,7 @@ from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.serial import nearest
 from dissectors.wire import i64
 
-__all__ = ["CERTAIN", "LEGAL", "NO_SERIAL", "POSSIBLE", "UNBASED", "Knowledge", "Limits"]
+__all__ = ["CERTAIN", "LEGAL", "NO_SERIAL", "POSSIBLE", "UNBASED", "Knowledge", "PeerLimits"]
 
 # mypyc: sentinel, what a bound counts from that is set before its base is known; below all that 32 bits can
 # stand for.
@@ -64,7 +64,7 @@ NO_SERIAL: Final = -1
 ANY_AMOUNT: Final = 1 << 32
 """More than 32 bits allow: a bound that allows everything for now."""
 
-# mypyc: null object, of all `Limits` without an entry. Nothing appends to it.
+# mypyc: null object, of all `PeerLimits` without an entry. Nothing appends to it.
 _NO_ENTRIES: Final[list[int]] = []
 
 
@@ -117,7 +117,7 @@ class Knowledge:
         return knowledge
 
 
-class Limits:
+class PeerLimits:
     """An upper bound that the peer sets from time to time, for every prefix that may be the known one.
 
     The bound is exclusive and a count that never wraps (see `tracking.serial`): the first that is
@@ -269,8 +269,8 @@ class Limits:
         return (tuple(self.ends), tuple(self.bounds), tuple(self.packets), tuple(self.early))
 
     @staticmethod
-    def load(state: tuple[tuple[int, ...], ...]) -> "Limits":
+    def load(state: tuple[tuple[int, ...], ...]) -> "PeerLimits":
         """The object of what `dump` returned."""
-        limits = Limits()
+        limits = PeerLimits()
         limits.ends, limits.bounds, limits.packets, limits.early = (list(entries) for entries in state)
         return limits

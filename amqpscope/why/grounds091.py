@@ -15,7 +15,7 @@ from amqpscope.why.frame_ref import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SET
 from amqpscope.why.grounds import Grounds, add_known, name_text
 from amqpscope.why.places091 import ChannelPlaces, Places091
 from amqpscope.why.watch import AnswerWatch
-from amqpscope.why.watch091 import NEXT_STEPS, RESPONSES, Watch091
+from amqpscope.why.watch091 import NEXT_STEPS, RESPONSES, AnswerWatch091
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import (
     BasicAck,
@@ -399,7 +399,7 @@ class Grounds091(Grounds):
         self._conversation.take(record)
 
     def watch(self, record: FrameRecord) -> AnswerWatch:
-        return Watch091(record, self._conversation)
+        return AnswerWatch091(record, self._conversation)
 
 
 _CLOSE = "connection.close"

@@ -15,7 +15,7 @@ from amqpscope.why.frame_ref import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SET
 from amqpscope.why.grounds import Grounds, add_known, name_text
 from amqpscope.why.remembered import Recent
 from amqpscope.why.watch import AnswerWatch
-from amqpscope.why.watch10 import Watch10
+from amqpscope.why.watch10 import AnswerWatch10
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.performatives import (
     Attach,
@@ -399,7 +399,7 @@ class Grounds10(Grounds, Listener10):
         return None if half is None else half.session
 
     def watch(self, record: FrameRecord) -> AnswerWatch:
-        return Watch10(record, self._conversation)
+        return AnswerWatch10(record, self._conversation)
 
     # What is reported
 

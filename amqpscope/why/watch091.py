@@ -25,7 +25,7 @@ from dissectors.amqp091.methods import (
 from dissectors.amqp091.registry import METHODS, new_method
 from dissectors.protocol_header import ProtocolHeader
 
-__all__ = ["NEXT_STEPS", "RESPONSES", "Watch091"]
+__all__ = ["NEXT_STEPS", "RESPONSES", "AnswerWatch091"]
 
 NEXT_STEPS = {
     "connection.start": "connection.start-ok",
@@ -43,7 +43,7 @@ RESPONSES: dict[str, tuple[str, ...]] = {method.name: method.responses for metho
 """The methods that answer each."""
 
 
-class Watch091(AnswerWatch, Listener091):
+class AnswerWatch091(AnswerWatch, Listener091):
     """Looks for what answers a method.
 
     record: of the frame in question, which the conversation takes next.

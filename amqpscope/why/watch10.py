@@ -20,10 +20,10 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 
-__all__ = ["Watch10"]
+__all__ = ["AnswerWatch10"]
 
 
-class Watch10(AnswerWatch, Listener10):
+class AnswerWatch10(AnswerWatch, Listener10):
     """Looks for what answers a performative, from either peer.
 
     record: of the frame in question, which the conversation takes next.

@@ -8,7 +8,7 @@ import pytest
 
 from amqpscope.diff import alignment
 from amqpscope.diff.alignment import AlignedStep, aligned
-from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, Entry
+from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, FormEntry
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def strands(a: str, b: str) -> tuple[array[int], array[int], CanonicalFrameTable
     """Two strands, a letter for a frame; a letter and its capital are frames of one name."""
     table = CanonicalFrameTable()
     numbers = {
-        letter: table.number(CanonicalFrame(letter.lower(), (Entry("field", letter),)))
+        letter: table.number(CanonicalFrame(letter.lower(), (FormEntry("field", letter),)))
         for letter in dict.fromkeys(a + b)
     }
     return array("l", [numbers[one] for one in a]), array("l", [numbers[one] for one in b]), table

@@ -28,7 +28,7 @@ from support.lakes import (
 from amqpscope.pipeline import PipelineError, analyse
 from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace
 from amqpscope.pipeline.chain import read_set
-from amqpscope.pipeline.files import FileReader, file_row, whole
+from amqpscope.pipeline.files import RangeReader, file_row, whole
 from amqpscope.pipeline.rows import Rows
 from amqpscope.pipeline.schemas import TABLES
 
@@ -107,7 +107,7 @@ def test_growing(tmp_path: Path) -> None:
         file.write(b"".join(packets[20:]))
     from amqpscope.capture.sink import SegmentSink
 
-    reader = FileReader(one.files[0], 0, whole(one.files[0]), SegmentSink())
+    reader = RangeReader(one.files[0], 0, whole(one.files[0]), SegmentSink())
     for _ in reader:
         pass
     row = named(file_row(one.name, one.files[0], 0, [reader.fate([])]))
@@ -122,7 +122,7 @@ def test_gone(tmp_path: Path) -> None:
     path.unlink()
     from amqpscope.capture.sink import SegmentSink
 
-    reader = FileReader(one.files[0], 0, whole(one.files[0]), SegmentSink())
+    reader = RangeReader(one.files[0], 0, whole(one.files[0]), SegmentSink())
     for _ in reader:
         pass
     row = named(file_row(one.name, one.files[0], 0, [reader.fate([])]))

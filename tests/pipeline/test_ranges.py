@@ -13,7 +13,7 @@ from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.pipeline import files
 from amqpscope.pipeline.capture_set import capture_sets
-from amqpscope.pipeline.files import FileReader, ranges, whole
+from amqpscope.pipeline.files import RangeReader, ranges, whole
 from amqpscope.pipeline.references import Payloads, Referrer, replay
 
 
@@ -47,7 +47,7 @@ def test_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, bloc
     (one,) = capture_sets([str(path)])
     file = one.files[0]
     expected = Seen()
-    for _ in FileReader(file, 5, whole(file), expected):
+    for _ in RangeReader(file, 5, whole(file), expected):
         pass
 
     monkeypatch.setattr(files, "BLOCK", block)
@@ -55,7 +55,7 @@ def test_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, bloc
     assert len(parts) > 1
     got = Seen()
     for part in parts:
-        for _ in FileReader(file, 5, pickle.loads(pickle.dumps(part)), got):
+        for _ in RangeReader(file, 5, pickle.loads(pickle.dumps(part)), got):
             pass
     assert got.calls == expected.calls
 
@@ -80,11 +80,11 @@ def test_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inline: boo
     (one,) = capture_sets([str(path)])
     file = one.files[0]
     expected = Seen()
-    for _ in FileReader(file, 0, whole(file), expected):
+    for _ in RangeReader(file, 0, whole(file), expected):
         pass
     referrer = Referrer(inline)
     blocks = []
-    for _ in FileReader(file, 0, whole(file), referrer, referrer.fed_by):
+    for _ in RangeReader(file, 0, whole(file), referrer, referrer.fed_by):
         blocks += referrer.take(False)
     blocks += referrer.take(True)
     assert len(blocks) > 2

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from amqpscope.errors import FilterError
-from amqpscope.policy.selectors import Choice, Levels, Selector, selectors
+from amqpscope.policy.selectors import FindingChoice, Levels, Selector, selectors
 
 CREDIT = "amqp10/L-CREDIT"
 
 
 def takes(select: list[str] | None, ignore: list[str], rule: str = CREDIT, weight: str = "error") -> bool:
-    choice = Choice(None if select is None else selectors("select", select), selectors("ignore", ignore))
+    choice = FindingChoice(
+        None if select is None else selectors("select", select), selectors("ignore", ignore)
+    )
     return choice.takes(rule, weight)
 
 

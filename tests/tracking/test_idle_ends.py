@@ -7,18 +7,18 @@ import pytest
 from amqpscope.tracking.amqp10.attachment import Attachment
 from amqpscope.tracking.amqp10.credit import UNKNOWN, ReceiverCount, SenderCredit
 from amqpscope.tracking.amqp10.link import LinkEnd
-from amqpscope.tracking.amqp10.resumption import Resumption
+from amqpscope.tracking.amqp10.resumption import LinkResumption
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.session_deliveries import ReceivedDeliveries, SentDeliveries
 from amqpscope.tracking.amqp10.transfer_ids import IncomingTransfers, OutgoingTransfers
-from amqpscope.tracking.knowledge import Limits
+from amqpscope.tracking.knowledge import PeerLimits
 from amqpscope.tracking.spans import Spans
 from dissectors.amqp10.performatives import Transfer
 
 COLLECTIONS = (list, dict, set)
 PARTS = (
-    Attachment, IncomingTransfers, Limits, OutgoingTransfers, ReceivedDeliveries, ReceiverCount, Resumption,
-    SenderCredit, SentDeliveries, Spans,
+    Attachment, IncomingTransfers, PeerLimits, OutgoingTransfers, ReceivedDeliveries, ReceiverCount,
+    LinkResumption, SenderCredit, SentDeliveries, Spans,
 )  # fmt: skip
 
 

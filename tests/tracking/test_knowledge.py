@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from amqpscope.limits import MAX_LIMITS
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
-from amqpscope.tracking.knowledge import NO_SERIAL, Knowledge, Limits
+from amqpscope.tracking.knowledge import NO_SERIAL, Knowledge, PeerLimits
 
 
 def test_could_and_must_only_grow() -> None:
@@ -49,7 +49,7 @@ def test_certainty_of_a_fault_that_rests_on_an_input() -> None:
 
 def test_credit_lowered_from_ten_to_three() -> None:
     """The example of the theory: both flows acknowledged; the 11th delivery is certain, the 4th possible."""
-    limits = Limits()
+    limits = PeerLimits()
     limits.set(100, 10, 7)
     limits.set(200, 3, 7)
     assert limits.judge(2) == LEGAL
@@ -59,7 +59,7 @@ def test_credit_lowered_from_ten_to_three() -> None:
 
 
 def test_a_proved_flow_puts_earlier_ones_out_of_force() -> None:
-    limits = Limits()
+    limits = PeerLimits()
     limits.set(100, 10, 7)
     limits.set(200, 3, 7)
     limits.settle(199)
@@ -70,7 +70,7 @@ def test_a_proved_flow_puts_earlier_ones_out_of_force() -> None:
 
 
 def test_what_use_of_a_bound_proves() -> None:
-    limits = Limits()
+    limits = PeerLimits()
     limits.set(100, 5, 7)
     limits.set(200, 8, 7)
     limits.set(300, 20, 7)
@@ -81,11 +81,11 @@ def test_what_use_of_a_bound_proves() -> None:
 
 
 def test_nothing_granted_is_certain() -> None:
-    assert Limits().judge(0) == CERTAIN
+    assert PeerLimits().judge(0) == CERTAIN
 
 
 def test_the_same_bound_again_is_one_entry() -> None:
-    limits = Limits()
+    limits = PeerLimits()
     limits.set(100, 5, 7)
     limits.set(200, 5, 7)
     assert len(limits) == 1
@@ -103,7 +103,7 @@ def test_limits_against_the_definition(bounds: list[int], must: int, could: int,
     """Judged as the theory says it: the value in force after each prefix k from must to could."""
     could = min(could, len(bounds))
     must = min(must, could)
-    limits = Limits()
+    limits = PeerLimits()
     for number, bound in enumerate(bounds[:could], 1):
         limits.set(number, bound, 7)
     limits.settle(must)
@@ -118,10 +118,10 @@ def test_limits_against_the_definition(bounds: list[int], must: int, could: int,
 
 
 def test_dump_and_load() -> None:
-    limits = Limits()
+    limits = PeerLimits()
     limits.set(100, 10, 7)
     limits.set(200, 3, 7)
-    assert Limits.load(limits.dump()).judge(5) == POSSIBLE
+    assert PeerLimits.load(limits.dump()).judge(5) == POSSIBLE
     knowledge = Knowledge()
     knowledge.advance(9)
     knowledge.prove(4)
@@ -130,7 +130,7 @@ def test_dump_and_load() -> None:
 
 def test_more_limits_than_are_kept_allow_no_less() -> None:
     """Which one a sender knew of is lost, never that it may have known of a larger one."""
-    limits = Limits()
+    limits = PeerLimits()
     limits.set(1, 1000, 1)
     for number in range(2, 3 * MAX_LIMITS):
         limits.set(number, number % 2, number)
@@ -141,7 +141,7 @@ def test_more_limits_than_are_kept_allow_no_less() -> None:
 
 
 def test_bounds_that_were_set_before_their_base_was_known() -> None:
-    limits = Limits()
+    limits = PeerLimits()
     limits.set_early(100, NO_SERIAL, 3, 7)
     limits.set_early(200, 0, 2, 8)
     limits.rebase(0xFFFFFFFB)
@@ -149,7 +149,7 @@ def test_bounds_that_were_set_before_their_base_was_known() -> None:
 
 
 def test_a_guess_beyond_the_base_need_not_be_obeyed() -> None:
-    limits = Limits()
+    limits = PeerLimits()
     limits.set_early(100, NO_SERIAL, 100, 7)
     limits.set_early(200, 5, 1, 8)
     limits.rebase(0)
@@ -157,7 +157,7 @@ def test_a_guess_beyond_the_base_need_not_be_obeyed() -> None:
 
 
 def test_more_early_bounds_than_are_kept_allow_everything() -> None:
-    limits = Limits()
+    limits = PeerLimits()
     for n in range(MAX_LIMITS + 1):
         limits.set_early(100 + n, 0, 1, 7)
     limits.rebase(0)
@@ -167,9 +167,9 @@ def test_more_early_bounds_than_are_kept_allow_everything() -> None:
 
 
 def test_early_bounds_replace_those_of_a_former_base_and_survive_a_move() -> None:
-    limits = Limits()
+    limits = PeerLimits()
     limits.set(100, 50, 7)
     limits.set_early(200, 0xFFFFFFFF, 5, 8)
-    moved = Limits.load(limits.dump())
+    moved = PeerLimits.load(limits.dump())
     moved.rebase(0)
     assert moved.dump() == ((200,), (4,), (8,), ())

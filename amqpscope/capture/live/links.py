@@ -18,7 +18,7 @@ from typing import Final
 from amqpscope.capture.link_layer import LINK_ETHERNET, LINK_RAW
 from amqpscope.capture.live.source import LiveInterface
 
-__all__ = ["LinkWatch", "index_of", "is_ethernet", "is_up", "linux_interfaces", "name_of"]
+__all__ = ["InterfaceWatch", "index_of", "is_ethernet", "is_up", "linux_interfaces", "name_of"]
 
 _LINKS_CHANGED: Final = 1  # RTMGRP_LINK
 
@@ -127,7 +127,7 @@ def is_up(name: str) -> bool:
     return flags & _UP != 0
 
 
-class LinkWatch:
+class InterfaceWatch:
     """Tells that interfaces came, went or changed, by a descriptor that is ready then."""
 
     def __init__(self) -> None:

@@ -33,7 +33,7 @@ from typing import Final
 from amqpscope.capture.link_layer import LINK_ETHERNET, LINK_RAW
 from amqpscope.capture.live.blocks import DONE, LOST, BlockWalk
 from amqpscope.capture.live.drops import DroppedPackets
-from amqpscope.capture.live.links import LinkWatch, index_of, is_up, linux_interfaces, name_of
+from amqpscope.capture.live.links import InterfaceWatch, index_of, is_up, linux_interfaces, name_of
 from amqpscope.capture.live.packet_ring import SOL_PACKET, packet_ring
 from amqpscope.capture.live.programs import Instruction, attach, prepared
 from amqpscope.capture.live.source import TAKEN_AT_ONCE, LiveInterface, LiveSource
@@ -103,7 +103,7 @@ class RingSource(LiveSource):
         self._promiscuous = promiscuous
         self._closed = False
         self._program = program(self._link_type)
-        self._watch = LinkWatch()
+        self._watch = InterfaceWatch()
         try:
             self._socket = socket.socket(
                 socket.AF_PACKET, socket.SOCK_RAW if ethernet else socket.SOCK_DGRAM, 0

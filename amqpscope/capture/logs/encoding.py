@@ -13,7 +13,7 @@ from dissectors.amqp10.composite import CompositeType, Field
 from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10.values import Symbol
 
-__all__ = ["UNLOGGED", "Named", "Tagged", "definition", "frame", "header"]
+__all__ = ["UNLOGGED", "NamedComposite", "Tagged", "definition", "frame", "header"]
 
 
 class _Unlogged:
@@ -23,7 +23,7 @@ class _Unlogged:
 UNLOGGED: Final = _Unlogged()
 
 
-class Named:
+class NamedComposite:
     """A composite: the name of its type, and its fields by their names."""
 
     def __init__(self, name: str, fields: Mapping[str, object]) -> None:
@@ -83,7 +83,7 @@ def header(layer: str) -> bytes:
     return b"AMQP" + bytes([_HEADERS[layer], 1, 0, 0])
 
 
-def frame(channel: int, body: Named | None, payload: bytes = b"", missing: int = 0) -> bytes:
+def frame(channel: int, body: NamedComposite | None, payload: bytes = b"", missing: int = 0) -> bytes:
     """A frame; None for an empty one. missing: octets of payload that the log does not hold."""
     octets = b"" if body is None else _composite(body)
     sasl = body is not None and body.name.startswith("sasl-")
@@ -94,7 +94,7 @@ def frame(channel: int, body: Named | None, payload: bytes = b"", missing: int =
     return struct.pack(">IBBH", size, words, 1 if sasl else 0, place) + extended + octets + payload
 
 
-def _composite(body: Named) -> bytes:
+def _composite(body: NamedComposite) -> bytes:
     known = _DEFINITIONS[body.name]
     values = [_field(field, body.fields.get(field.name)) for field in known.fields]
     while values and values[-1] == b"\x40":
@@ -112,7 +112,7 @@ def _field(field: Field, value: object) -> bytes:
     try:
         if field.multiple:
             return _several(value)
-        if kind == "*" or isinstance(value, (Named, Tagged)):
+        if kind == "*" or isinstance(value, (NamedComposite, Tagged)):
             return _any(value)
         return _primitive(kind, value)
     except (ValueError, TypeError, OverflowError, struct.error, RecursionError):
@@ -173,7 +173,7 @@ def _any(value: object) -> bytes:
         return _variable(0xB0, value)
     if isinstance(value, dict):
         return _map(value)
-    if isinstance(value, Named):
+    if isinstance(value, NamedComposite):
         return _composite(value)
     if isinstance(value, Tagged):
         return b"\x00" + _any(value.descriptor) + _any(value.value)

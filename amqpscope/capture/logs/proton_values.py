@@ -7,7 +7,7 @@ Numbers without a sign are hexadecimal. `:x` is a symbol, `b"x"` a binary, `@x y
 import re
 from typing import Final
 
-from amqpscope.capture.logs.encoding import UNLOGGED, Named, Tagged, definition
+from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, Tagged, definition
 from amqpscope.limits import MAX_LOG_DEPTH
 from dissectors.amqp10.values import Symbol
 
@@ -65,7 +65,7 @@ def octets_of(quoted: str) -> bytes:
     return _ESCAPED.sub(octet, quoted.encode("utf-8", "replace"))
 
 
-def read_performative(text: str) -> tuple[Named, str]:
+def read_performative(text: str) -> tuple[NamedComposite, str]:
     """The performative with which a text begins, and what follows it. Raises Unreadable.
 
     Of one that Proton has cut off, the fields that are not printed are UNLOGGED.
@@ -82,13 +82,13 @@ def read_value(text: str) -> object:
     return _value(_Text(text))
 
 
-def _composite(source: _Text, name: str) -> Named:
+def _composite(source: _Text, name: str) -> NamedComposite:
     known = definition(name)
     if known is None:
         raise Unreadable
     fields: dict[str, object] = {}
     if source.takes("]"):
-        return Named(name, fields)
+        return NamedComposite(name, fields)
     names = [field.name for field in known.fields]
     try:
         while True:
@@ -98,14 +98,14 @@ def _composite(source: _Text, name: str) -> Named:
             fields[word[0]] = UNLOGGED
             fields[word[0]] = _value(source)
             if source.takes("]"):
-                return Named(name, fields)
+                return NamedComposite(name, fields)
             if not source.takes(", "):
                 raise source.refuse()
     except Cut:
         last = max((names.index(one) for one in fields), default=-1)
         fields.update(dict.fromkeys(names[last + 1 :], UNLOGGED))
         source.at = len(source.text)
-        return Named(name, fields)
+        return NamedComposite(name, fields)
 
 
 def _value(source: _Text) -> object:

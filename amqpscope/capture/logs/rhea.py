@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from amqpscope.capture.logs.encoding import UNLOGGED, Named, definition, frame, header
+from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, definition, frame, header
 from amqpscope.capture.logs.entries import CONTINUES, DAMAGED, HEADER, LOST, Entry, LineFormat, Spoken
 from amqpscope.capture.logs.frames import name_of
 from amqpscope.capture.logs.stamps import time_of
@@ -84,7 +84,7 @@ class RheaFrames(LineFormat):
             return lost
         if known is None or not isinstance(fields, dict):
             return lost
-        body = Named(name, {field.name: _field(name, field, fields) for field in known.fields})
+        body = NamedComposite(name, {field.name: _field(name, field, fields) for field in known.fields})
         payload, missing = _payload(rest)
         return Entry(connection, sent, name, frame(int(channel), body, payload, missing), time)
 
@@ -131,7 +131,7 @@ def _terminus(field: Field, value: object) -> object:
             fields[one.name] = [Symbol(item) for item in sent]
         else:
             fields[one.name] = UNLOGGED
-    return Named(field.name, fields)
+    return NamedComposite(field.name, fields)
 
 
 def _left_out(name: str, field: Field) -> object:

@@ -31,7 +31,7 @@ from dissectors.wording import count
 if TYPE_CHECKING:
     from amqpscope.layers.tls.stream import TlsStream
 
-__all__ = ["ALERT", "APPLICATION", "CHANGE_CIPHER", "DATA", "EARLY", "HANDSHAKE", "Held", "TlsSession"]
+__all__ = ["ALERT", "APPLICATION", "CHANGE_CIPHER", "DATA", "EARLY", "HANDSHAKE", "HeldOctets", "TlsSession"]
 
 CHANGE_CIPHER: Final = 20
 ALERT: Final = 21
@@ -64,7 +64,7 @@ NOWHERE: Final = Provenance(0, 0, -1)
 """Of what no packet shows."""
 
 
-class Held(NamedTuple):
+class HeldOctets(NamedTuple):
     """Octets of a direction that wait, or how many are missing there."""
 
     direction: int
@@ -95,7 +95,7 @@ class TlsSession:
         self.early = ""
         # Directions that lack a secret which may still come, what has come of both since, and how much of it.
         self.lacking: list[int] = []
-        self.held: list[Held] = []
+        self.held: list[HeldOctets] = []
         self.held_octets = 0
         self.patient = context.secrets.growing
         # The capture begins in the middle of the connection. Of each direction, how many records were tried.
@@ -367,7 +367,7 @@ class TlsSession:
 
     # What waits for secrets
 
-    def hold(self, held: Held) -> None:
+    def hold(self, held: HeldOctets) -> None:
         """What comes of a direction while a secret is awaited."""
         secrets = self.context.secrets
         self.held.append(held)
@@ -482,7 +482,7 @@ class TlsSession:
         self.exchange = KeyExchange.load(exchange)
         self.lacking = list(lacking)
         self.held = [
-            Held(direction, offset, octets, missing, Provenance(*place))
+            HeldOctets(direction, offset, octets, missing, Provenance(*place))
             for direction, offset, octets, missing, place in held
         ]
         self.held_octets = sum(len(one.octets) + _EACH for one in self.held)

@@ -17,7 +17,15 @@ from amqpscope.layers.interface import LayerStream
 from amqpscope.layers.places import Places
 from amqpscope.layers.tls.ciphers import Aead12, RecordCipher, Traffic13, load_cipher
 from amqpscope.layers.tls.records import HEADER, LIKELY, SMALLEST, plausible
-from amqpscope.layers.tls.session import ALERT, APPLICATION, CHANGE_CIPHER, DATA, EARLY, Held, TlsSession
+from amqpscope.layers.tls.session import (
+    ALERT,
+    APPLICATION,
+    CHANGE_CIPHER,
+    DATA,
+    EARLY,
+    HeldOctets,
+    TlsSession,
+)
 from amqpscope.layers.tls.session import HANDSHAKE as HANDSHAKE_KEYS
 from amqpscope.limits import (
     MAX_TLS_EARLY,
@@ -111,7 +119,7 @@ class TlsStream(LayerStream):
             if self.header == 0:
                 self.above.secured()
         if self.session.lacking:
-            self.session.hold(Held(self.direction, offset, buf[start:end], 0, provenance))
+            self.session.hold(HeldOctets(self.direction, offset, buf[start:end], 0, provenance))
             return
         if self.skip > 0:
             skipped = min(self.skip, end - start)
@@ -141,7 +149,7 @@ class TlsStream(LayerStream):
         if self.blind or not octets:
             return
         if self.session.lacking:
-            self.session.hold(Held(self.direction, self.at, octets, 0, provenance))
+            self.session.hold(HeldOctets(self.direction, self.at, octets, 0, provenance))
             return
         self.pending += octets
         if self.searching:
@@ -180,7 +188,7 @@ class TlsStream(LayerStream):
     def gap(self, offset: int, size: int, packet: int, time: int) -> None:
         place = Provenance(packet, time, -1)
         if self.session.lacking:
-            self.session.hold(Held(self.direction, offset, b"", size, place))
+            self.session.hold(HeldOctets(self.direction, offset, b"", size, place))
             return
         if self.opaque:
             self.blind = True

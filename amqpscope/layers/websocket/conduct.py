@@ -7,7 +7,7 @@ import base64
 import hashlib
 from typing import Any, Final
 
-from amqpscope.layers.http_head import Head
+from amqpscope.layers.http_head import HttpHead
 from amqpscope.layers.interface import LayerContext
 from amqpscope.layers.websocket.frames import BINARY, CONTINUATION, TEXT, FrameHeader, Malformed
 from amqpscope.model import websocket_faults as faults
@@ -29,7 +29,7 @@ _SHOWN: Final = 64
 """Characters of a name of the wire that a message shows."""
 
 
-def extension_names(head: Head) -> list[str]:
+def extension_names(head: HttpHead) -> list[str]:
     """The names of the extensions in a request or response."""
     return [word.split(";")[0].strip().lower() for word in head.words("sec-websocket-extensions")]
 
@@ -53,7 +53,7 @@ class Conduct:
         # What is wrong with the response, until its packet is known.
         self.response: list[tuple[str, str]] = []
 
-    def agree(self, request: Head, response: Head) -> None:
+    def agree(self, request: HttpHead, response: HttpHead) -> None:
         """Compare the server's response with the request. This is the server's direction."""
         key = request.fields.get("sec-websocket-key", "")
         digest = hashlib.sha1(key.encode("latin-1") + _MAGIC, usedforsecurity=False).digest()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amqpscope.layers.http_head import NO_HEAD, Head
+from amqpscope.layers.http_head import NO_HEAD, HttpHead
 from amqpscope.layers.interface import Layer, LayerContext
 from amqpscope.layers.websocket.conduct import DEFLATE, extension_names
 from amqpscope.layers.websocket.stream import WebSocketStream
@@ -28,7 +28,7 @@ class WebSocketLayer(Layer):
         )
         super().__init__("websocket", *self.streams)
 
-    def agree(self, request: Head, response: Head) -> None:
+    def agree(self, request: HttpHead, response: HttpHead) -> None:
         """What the handshake agrees on (RFC 6455, section 4; RFC 7692, section 7.1).
 
         One of the two may be lost (`NO_HEAD`). Nobody is accused then, and whoever sets the bit of a

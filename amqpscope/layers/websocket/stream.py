@@ -7,7 +7,7 @@ with frames that end exactly where it ends: other places are not certain enough.
 
 from typing import Any
 
-from amqpscope.layers.http_head import NO_HEAD, Head
+from amqpscope.layers.http_head import NO_HEAD, HttpHead
 from amqpscope.layers.interface import LayerContext, LayerStream
 from amqpscope.layers.places import Places
 from amqpscope.layers.websocket.conduct import Conduct
@@ -56,7 +56,7 @@ class WebSocketStream(LayerStream):
         # What the peer does wrong.
         self.conduct = Conduct(context, direction, masked)
 
-    def take_head(self, head: Head, takeover: bool, deflate: bool) -> None:
+    def take_head(self, head: HttpHead, takeover: bool, deflate: bool) -> None:
         """The handshake's part in this direction, which may be lost. takeover: of the compression, if there
         is any.
         """

@@ -11,7 +11,7 @@ from amqpscope.report.printable import printable
 from amqpscope.report.top.frame_history import FrameHistory
 from amqpscope.report.top.health import DOUBT, HealthIssue
 from amqpscope.report.top.last_snapshot import LastSnapshot
-from amqpscope.report.top.traffic import Traffic
+from amqpscope.report.top.traffic import LiveTraffic
 from amqpscope.report.verdict import answer
 from amqpscope.report.who import who
 from amqpscope.rules.profiles import weight
@@ -110,7 +110,7 @@ class Row:
         # None when the connection is over.
         self.analysis: ConnectionAnalysis | None = None
         self.last = LastSnapshot()
-        self.traffic = Traffic()
+        self.traffic = LiveTraffic()
         self.history = FrameHistory()
         # What is shown of its id; and that this is final, since its client is known.
         self.name = printable(connection.id)

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-__all__ = ["Traffic"]
+__all__ = ["LiveTraffic"]
 
 _TREND: Final = 30
 """Seconds of which it is known how many frames each had."""
 
 
-class Traffic:
+class LiveTraffic:
     """What came on one connection so far, and at which rates."""
 
     __slots__ = (

@@ -17,7 +17,7 @@ from typing import Any, Final
 from amqpscope.tracking.amqp091.channel_requests import ChannelRequests
 from amqpscope.tracking.amqp091.closing import CloseReason
 from amqpscope.tracking.amqp091.consumers import REPLIES, UNANSWERED, Consumer, Consumers, Roster
-from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery, Deliveries
+from amqpscope.tracking.amqp091.deliveries import ChannelDeliveries, ConsumerDelivery
 from amqpscope.tracking.amqp091.names import UNREADABLE, readable
 from amqpscope.tracking.amqp091.publishes import NO_PUBLISH, LastPublish, Publish, Publishes
 from amqpscope.tracking.amqp091.requests import NO_ACK, MethodRequest
@@ -105,7 +105,7 @@ class Channel:
         self.queue: str | None = None
         # The offset behind its declaration.
         self.declared_end: i64 = -1
-        self.deliveries: Deliveries = Deliveries(counting)
+        self.deliveries: ChannelDeliveries = ChannelDeliveries(counting)
         self.consumers: Consumers = Consumers(number, self.deliveries, roster)
         self.publishes: Publishes = Publishes()
         # The last basic.publish of the client's.
@@ -393,7 +393,7 @@ class Channel:
         discarded = self.requests.discarded
         self.requests = ChannelRequests()
         self.requests.discarded = discarded
-        self.deliveries = Deliveries(self.deliveries.counting)
+        self.deliveries = ChannelDeliveries(self.deliveries.counting)
         self.consumers.empty(self.deliveries)
         self.publishes = Publishes()
 
@@ -430,7 +430,7 @@ class Channel:
         channel.transacted, channel.ticketed, channel.client_stopped, channel.server_stopped = flags
         channel.recovering, channel.beginning = recovering, beginning
         channel.last_publish = LastPublish.load(publish)
-        channel.deliveries = Deliveries.load(deliveries)
+        channel.deliveries = ChannelDeliveries.load(deliveries)
         channel.consumers = Consumers.load(consumers, about[0], channel.deliveries, roster)
         channel.publishes = Publishes.load(publishes)
         return channel

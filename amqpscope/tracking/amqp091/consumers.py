@@ -19,9 +19,9 @@ from collections import OrderedDict
 from typing import Any, Final
 
 from amqpscope.limits import MAX_COMPARED_CONSUMERS, MAX_CONSUMERS, MAX_REQUESTS
-from amqpscope.tracking.amqp091.deliveries import Deliveries
+from amqpscope.tracking.amqp091.deliveries import ChannelDeliveries
 from amqpscope.tracking.amqp091.names import UNREADABLE
-from amqpscope.tracking.knowledge import Limits
+from amqpscope.tracking.knowledge import PeerLimits
 from dissectors.amqp091.methods import BasicQos
 from dissectors.wire import i64
 
@@ -147,15 +147,15 @@ class Consumers:
     consumer had to be forgotten.
     """
 
-    def __init__(self, number: i64, deliveries: Deliveries, roster: Roster) -> None:
+    def __init__(self, number: i64, deliveries: ChannelDeliveries, roster: Roster) -> None:
         self.number: i64 = number
-        self.deliveries: Deliveries = deliveries
+        self.deliveries: ChannelDeliveries = deliveries
         self.roster: Roster = roster
         self.live: dict[str, Consumer] = {}
         self.nameless: list[Consumer] = []
         self.cancelled: dict[str, str] = {}
         self.window: i64 = UNLIMITED
-        self.windows: Limits = Limits()
+        self.windows: PeerLimits = PeerLimits()
         self.window_octets: i64 = 0
         self.whole: bool = True
 
@@ -262,7 +262,7 @@ class Consumers:
         """The consumers of one queue, by their tags."""
         return self.roster.on(queue, self.number)
 
-    def empty(self, deliveries: Deliveries) -> None:
+    def empty(self, deliveries: ChannelDeliveries) -> None:
         """The channel is closed and has no consumers. deliveries: those of the next life."""
         self.deliveries = deliveries
         for consumer in self.live.values():
@@ -270,7 +270,7 @@ class Consumers:
         self.live = {}
         self.nameless = []
         self.cancelled = {}
-        self.windows = Limits()
+        self.windows = PeerLimits()
 
     # Prefetch limits
 
@@ -299,7 +299,9 @@ class Consumers:
         )
 
     @staticmethod
-    def load(state: tuple[Any, ...], number: i64, deliveries: Deliveries, roster: Roster) -> "Consumers":
+    def load(
+        state: tuple[Any, ...], number: i64, deliveries: ChannelDeliveries, roster: Roster
+    ) -> "Consumers":
         """The object of what `dump` returned."""
         live, nameless, cancelled, windows = state
         consumers = Consumers(number, deliveries, roster)
@@ -310,5 +312,5 @@ class Consumers:
         consumers.nameless = [Consumer.load(one) for one in nameless]
         consumers.cancelled = dict(cancelled)
         consumers.window, limits, consumers.window_octets = windows
-        consumers.windows = Limits.load(limits)
+        consumers.windows = PeerLimits.load(limits)
         return consumers

@@ -16,7 +16,7 @@ from amqpscope.tracking.ascending import Ascending
 from amqpscope.tracking.spans import Spans
 from dissectors.wire import i64
 
-__all__ = ["ConsumerDelivery", "Deliveries"]
+__all__ = ["ChannelDeliveries", "ConsumerDelivery"]
 
 
 class ConsumerDelivery:
@@ -50,7 +50,7 @@ class ConsumerDelivery:
         return delivery
 
 
-class Deliveries:
+class ChannelDeliveries:
     """The deliveries of one channel since it was opened.
 
     last: the highest tag so far, 0 before the first. unacknowledged: by tag; `order` has the tags in order.
@@ -211,11 +211,11 @@ class Deliveries:
         )
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "Deliveries":
+    def load(state: tuple[Any, ...]) -> "ChannelDeliveries":
         """The object of what `dump` returned."""
         counting, last, whole, known, free, undecided, more, due = state
         gapless, recovered, pointless_end, pointless_packet = more
-        deliveries = Deliveries(counting)
+        deliveries = ChannelDeliveries(counting)
         for one in known:
             deliveries.keep(ConsumerDelivery.load(one))
         deliveries.last, deliveries.whole, deliveries.gapless = last, whole, gapless

@@ -14,7 +14,7 @@ Sources: transport.xml, "Flow Control".
 
 from typing import Any, Final
 
-from amqpscope.tracking.knowledge import NO_SERIAL, UNBASED, Limits
+from amqpscope.tracking.knowledge import NO_SERIAL, UNBASED, PeerLimits
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.performatives import Flow
 from dissectors.wire import i64
@@ -32,7 +32,7 @@ class SenderCredit:
         # The delivery-count: that of the attach, and one more for each delivery that was begun.
         self.count: i64 = 0
         # The delivery-limit, for each prefix of the receiver's stream that the sender may have known.
-        self.limits: Limits = Limits()
+        self.limits: PeerLimits = PeerLimits()
         # The sender has used credit, or given some back: it has read that credit was granted.
         self.read: bool = False
         # The receiver's newest flow has drain set.
@@ -60,7 +60,7 @@ class SenderCredit:
 
     def forget(self) -> None:
         """The link is attached again: credit belongs to one attachment."""
-        self.limits = Limits()
+        self.limits = PeerLimits()
         self.bare_limit = UNKNOWN
         self.stated_limit = UNKNOWN
         self.read = False
@@ -151,7 +151,7 @@ class SenderCredit:
         credit = SenderCredit()
         counted, drain, deliveries, stated = state
         credit.count, limits, credit.read, credit.offered = counted
-        credit.limits = Limits.load(limits)
+        credit.limits = PeerLimits.load(limits)
         credit.drain, credit.drain_end, credit.drain_limit = drain
         credit.uncounted, credit.anew, credit.continued, credit.bare_limit = deliveries
         credit.stated_count, credit.stated_limit, credit.stated_end = stated

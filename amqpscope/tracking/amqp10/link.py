@@ -11,7 +11,13 @@ from amqpscope.model.records import FrameRef
 from amqpscope.tracking.amqp10.attachment import Attachment
 from amqpscope.tracking.amqp10.credit import NO_CREDIT, NO_RECEIPT, UNKNOWN, ReceiverCount, SenderCredit
 from amqpscope.tracking.amqp10.echo import NO_ECHO, Echo
-from amqpscope.tracking.amqp10.resumption import NO_OCTETS, NO_RESUMPTION, NO_TAGS, Resumption, unsettled_map
+from amqpscope.tracking.amqp10.resumption import (
+    NO_OCTETS,
+    NO_RESUMPTION,
+    NO_TAGS,
+    LinkResumption,
+    unsettled_map,
+)
 from amqpscope.tracking.amqp10.states import (
     ATTACH_RCVD,
     DETACH_RCVD,
@@ -135,7 +141,7 @@ class LinkEnd:
         # As receiver: its count of deliveries.
         self.receipt: ReceiverCount = NO_RECEIPT if sender else ReceiverCount()
         # What both say of unsettled deliveries when the link is attached again.
-        self.resumption: Resumption = NO_RESUMPTION
+        self.resumption: LinkResumption = NO_RESUMPTION
         # As sender: the delivery under way.
         self.open: Delivery | None = None
         # When (ns) the last transfer of that delivery was sent.
@@ -200,10 +206,10 @@ class LinkEnd:
                 self.initial_count = attach.initial_delivery_count
                 self.receipt.count = self.initial_count
 
-    def resuming(self) -> Resumption:
+    def resuming(self) -> LinkResumption:
         """What both say of unsettled deliveries, to be changed."""
         if self.resumption is NO_RESUMPTION:
-            self.resumption = Resumption()
+            self.resumption = LinkResumption()
         return self.resumption
 
     def watch(self) -> None:

@@ -11,14 +11,14 @@ from amqpscope.tracking.amqp10.credit import UNKNOWN
 from dissectors.amqp10.performatives import Attach
 from dissectors.wire import i64
 
-__all__ = ["NO_OCTETS", "NO_RESUMPTION", "NO_TAGS", "Resumption", "unsettled_map"]
+__all__ = ["NO_OCTETS", "NO_RESUMPTION", "NO_TAGS", "LinkResumption", "unsettled_map"]
 
 # mypyc: null objects. Nothing writes to them.
 NO_OCTETS: Final[dict[bytes, int]] = {}
 NO_TAGS: Final[set[bytes]] = set()
 
 
-class Resumption:
+class LinkResumption:
     """Of a link, by delivery-tag: what was left unsettled, and what was resumed."""
 
     def __init__(self) -> None:
@@ -80,4 +80,4 @@ def unsettled_map(attach: Attach | None) -> dict[bytes, object] | None:
 
 
 # mypyc: null object, of most links, which are attached once. Nothing writes to it.
-NO_RESUMPTION: Final = Resumption()
+NO_RESUMPTION: Final = LinkResumption()

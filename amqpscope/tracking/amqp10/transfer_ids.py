@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from amqpscope.limits import MAX_UNPROVED
 from amqpscope.tracking.amqp10.credit import UNKNOWN
-from amqpscope.tracking.knowledge import NO_SERIAL, Limits
+from amqpscope.tracking.knowledge import NO_SERIAL, PeerLimits
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.performatives import Begin, Flow
 from dissectors.wire import i64
@@ -38,7 +38,7 @@ class OutgoingTransfers:
         # The transfer-id of the next transfer.
         self.next_id: i64 = 0
         # The first transfer-id beyond the peer's incoming-window.
-        self.limits: Limits = Limits()
+        self.limits: PeerLimits = PeerLimits()
         # The first transfer-id beyond this end's own outgoing-window.
         self.own_limit: i64 = FAR
         # A finding says already that it went beyond its own outgoing-window.
@@ -116,7 +116,7 @@ class OutgoingTransfers:
         transfers = OutgoingTransfers()
         ids, own, hasty = state
         transfers.initial_id, transfers.next_id, limits = ids
-        transfers.limits = Limits.load(limits)
+        transfers.limits = PeerLimits.load(limits)
         transfers.own_limit, transfers.own_reported = own
         transfers.hasty_limit, transfers.hasty_bare, transfers.continued, transfers.begin_known = hasty
         return transfers

@@ -14,7 +14,7 @@ from amqpscope import Capture, CaptureOptions
 from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.logs.dialogue import Dialogue
-from amqpscope.capture.logs.encoding import UNLOGGED, Named, Tagged, frame
+from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, Tagged, frame
 from amqpscope.capture.logs.entries import HEADER, Entry
 from amqpscope.capture.logs.proton import ProtonFrames
 from dissectors.amqp10.composite import Composite
@@ -32,7 +32,9 @@ FAULTS = [
 def logged(value: object) -> object:
     """A value as a format of logs gives it."""
     if isinstance(value, Composite):
-        return Named(value.definition().name, {field.name: logged(one) for field, one in value.fields()})
+        return NamedComposite(
+            value.definition().name, {field.name: logged(one) for field, one in value.fields()}
+        )
     if isinstance(value, Map):
         return {key: logged(one) for key, one in value.pairs if isinstance(key, (str, bytes, int))}
     if isinstance(value, Described):
@@ -57,7 +59,7 @@ def retold(path: Path, by_client: bool) -> set[tuple[str, str]]:
         body = logged(was.body)
         if was.kind == "header":
             dialogue.take(Entry("1", sent, HEADER, was.raw, record.time, line))
-        elif body is None or isinstance(body, Named):
+        elif body is None or isinstance(body, NamedComposite):
             octets = frame(max(int(was.channel), 0), body, was.payload)
             dialogue.take(Entry("1", sent, was.name, octets, record.time, line))
     for dialogue in dialogues.values():
