@@ -7,7 +7,9 @@ import shutil
 
 from amqpscope import __version__
 from amqpscope.cli.cut import CUT_NAME
-from amqpscope.cli.draw import draw
+from amqpscope.cli.draw import draw_capture
+from amqpscope.cli.inputs import CaptureArgument
+from amqpscope.cli.selection import Selection
 from amqpscope.cutting.cut import CutSource
 from amqpscope.errors import OutputError
 from amqpscope.input.capture import Capture, CaptureOptions
@@ -79,7 +81,7 @@ def write_report(folder: str, cut: str, source: CutSource, anonymised: bool) -> 
         raise OutputError(f"{folder}: {error.strerror or error}") from error
     # There, so that the page does not name folders of this machine.
     with contextlib.chdir(folder):
-        draw([CUT_NAME], "page.html")
+        draw_capture(CaptureArgument([CUT_NAME]), "page.html", Selection())
 
 
 def _write(folder: str, name: str, text: str) -> None:
