@@ -12,7 +12,7 @@ engine/impl/TransportImpl.java, engine/impl/StringUtils.java, and the classes in
 import re
 from typing import Final
 
-from amqpscope.capture.logs.encoding import UNLOGGED, Named, definition, frame, header
+from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, definition, frame, header
 from amqpscope.capture.logs.entries import HEADER, LOST, Entry, LineFormat, Spoken
 from amqpscope.capture.logs.proton_values import octets_of
 from amqpscope.capture.logs.stamps import time_of
@@ -101,7 +101,7 @@ def _payload(rest: str) -> tuple[str, bytes, int]:
     return rest[: at + 1], octets, size - len(octets)
 
 
-def _composite(name: str, text: str, depth: int) -> Named:
+def _composite(name: str, text: str, depth: int) -> NamedComposite:
     """A composite, from what stands in its brackets. Raises ValueError."""
     known = definition(name)
     if known is None or depth > MAX_LOG_DEPTH:
@@ -124,7 +124,9 @@ def _composite(name: str, text: str, depth: int) -> Named:
     for index, field in enumerate(known.fields[:-1]):
         if index and f", {prefix}{_camel(field.name)}=" in found[field.name]:
             raise ValueError("not certain where the field begins")
-    return Named(name, {field.name: _field(field, found[field.name], depth) for field in known.fields})
+    return NamedComposite(
+        name, {field.name: _field(field, found[field.name], depth) for field in known.fields}
+    )
 
 
 def _field(field: Field, text: str, depth: int) -> object:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from amqpscope.capture.logs.encoding import UNLOGGED, Named, definition, header
+from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, definition, header
 from amqpscope.capture.logs.entries import DAMAGED, Entry, Spoken
 from amqpscope.capture.logs.python_text import literal, parsed
 from amqpscope.capture.logs.stamps import time_of
@@ -65,7 +65,7 @@ class PyamqpFrames(Unnamed):
         return self.entry(sent, body, time)
 
 
-def _performative(name: str, text: str) -> Named:
+def _performative(name: str, text: str) -> NamedComposite:
     """The performative of a line. text: its fields in brackets. Raises ValueError or SyntaxError."""
     known = definition(name)
     call = parsed(f"_{text}")
@@ -75,7 +75,7 @@ def _performative(name: str, text: str) -> Named:
     names = {field.name for field in known.fields}
     if values.keys() - names - {"payload"}:
         raise ValueError("an unknown field")
-    return Named(
+    return NamedComposite(
         name, {one.name: _field(one, values[one.name]) for one in known.fields if one.name in values}
     )
 
@@ -126,7 +126,7 @@ def _value(node: ast.expr, depth: int) -> object:
         return found
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
         values = {_field_name(one.arg or ""): _value(one.value, depth + 1) for one in node.keywords}
-        return Named(node.func.id.lower(), values)
+        return NamedComposite(node.func.id.lower(), values)
     raise ValueError("not what the library prints")
 
 
@@ -141,7 +141,7 @@ def _composite(name: str, value: object) -> object:
         given: Mapping[str, object] = {
             field.name: one for field, one in zip(known.fields, value, strict=False)
         }
-    elif isinstance(value, Named) and value.name == name:
+    elif isinstance(value, NamedComposite) and value.name == name:
         given = value.fields
     else:
         return UNLOGGED
@@ -152,14 +152,14 @@ def _composite(name: str, value: object) -> object:
             continue
         if field.name == "error":
             fields[field.name] = _composite("error", one)
-        elif isinstance(one, (list, dict, Named)) or field.multiple:
+        elif isinstance(one, (list, dict, NamedComposite)) or field.multiple:
             fields[field.name] = UNLOGGED
         elif isinstance(one, (str, bytes)) and field.type != "binary":
             text = _text(one)
             fields[field.name] = UNLOGGED if text is None else text
         else:
             fields[field.name] = one
-    return Named(name, fields)
+    return NamedComposite(name, fields)
 
 
 def _state(value: object) -> object:
@@ -167,7 +167,7 @@ def _state(value: object) -> object:
     if isinstance(value, dict) and len(value) == 1:
         name, fields = next(iter(value.items()))
         return _composite(str(name), fields) if name in _STATES else UNLOGGED
-    if isinstance(value, Named) and value.name in _STATES:
+    if isinstance(value, NamedComposite) and value.name in _STATES:
         return _composite(value.name, value)
     return UNLOGGED
 

@@ -10,7 +10,7 @@ import re
 from collections import deque
 from typing import Final
 
-from amqpscope.capture.logs.encoding import UNLOGGED, Named, definition, header
+from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, definition, header
 from amqpscope.capture.logs.entries import CONTINUES, DAMAGED, Entry, Spoken
 from amqpscope.capture.logs.python_text import literal
 from amqpscope.capture.logs.stamps import time_of
@@ -106,9 +106,9 @@ def _unquoted(text: str, before: str) -> str:
     return text
 
 
-def _performative(name: str, text: str) -> Named:
+def _performative(name: str, text: str) -> NamedComposite:
     """The performative of a line, from what stands behind its first bracket. Raises ValueError."""
-    return Named(name, _fields(name, _items(text, 0)))
+    return NamedComposite(name, _fields(name, _items(text, 0)))
 
 
 def _fields(name: str, items: list[str]) -> dict[str, object]:
@@ -146,7 +146,7 @@ def _field(field: Field, text: str) -> object:
     if field.name in ("source", "target", "error"):
         if not text.startswith("* {"):
             raise ValueError("no composite")
-        return Named(field.name, _fields(field.name, _items(text[3:], 1)))
+        return NamedComposite(field.name, _fields(field.name, _items(text[3:], 1)))
     if field.name in ("state", "default-outcome"):
         return UNLOGGED
     if field.type in ("boolean", "role"):

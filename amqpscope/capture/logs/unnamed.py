@@ -9,7 +9,7 @@ the frames of the peer are given channel 0, which is always allowed.
 """
 
 from amqpscope.capture import unlogged
-from amqpscope.capture.logs.encoding import UNLOGGED, Named, frame
+from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, frame
 from amqpscope.capture.logs.entries import HEADER, LOST, UNPLACED, Entry, LineFormat, Spoken
 
 __all__ = ["Unnamed"]
@@ -35,7 +35,7 @@ class Unnamed(LineFormat):
         self._begun: set[bool] = set()
 
     def entry(
-        self, sent: bool, body: Named | None, time: int, header: bytes = b"", lost: bool = False
+        self, sent: bool, body: NamedComposite | None, time: int, header: bytes = b"", lost: bool = False
     ) -> Entry | Spoken:
         """The entry of a line. body: of its frame, None for an empty one. header: it is a protocol header."""
         if self._unclear or not self._is_of_newest(sent, header):
@@ -55,7 +55,7 @@ class Unnamed(LineFormat):
                 return UNPLACED
             self._begun.add(sent)
             if not sent and body.fields.get("remote-channel") not in (None, self.channel):
-                body = Named("begin", {**body.fields, "remote-channel": UNLOGGED})
+                body = NamedComposite("begin", {**body.fields, "remote-channel": UNLOGGED})
         elif body.name == "end":
             self._begun.discard(sent)
         elif body.name == "close":
