@@ -53,8 +53,8 @@ def reject_of_none(case: Case091) -> None:
     Demands: The delivery-tag of basic.reject must not be 0, because basic.reject has no multiple bit.
     Source: XML domain delivery-tag.non-zero; XML:basic.reject.delivery-tag
     Evidence: the delivery-tag of basic.reject
-    Why it matters: The server closes the channel. A basic.reject always names exactly one delivery, so
-    delivery-tag 0 cannot stand for several.
+    Why it matters: The server closes the channel. A basic.reject always applies to exactly one delivery, so
+    delivery-tag 0 cannot stand for several deliveries.
     Silent when: another rule already reports that the channel of the basic.reject is not open.
     How to mend it: Send one basic.reject per delivery, with the delivery-tag that basic.deliver or
     basic.get-ok carried. Look for a delivery-tag variable that is still at its initial value 0.
@@ -72,8 +72,8 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
 
     Demands: A client must acknowledge a delivery on the channel on which the server delivered it.
     Source: XML domain delivery-tag.channel-local
-    Evidence: the unacknowledged delivery-tags of each channel: this channel does not have the tag, another
-    channel has it
+    Evidence: the unacknowledged delivery-tags of each channel, which show that the delivery-tag belongs to
+    another channel
     Why it matters: Each channel counts its own delivery-tags. The server does not know the delivery-tag on
     the other channel and closes that channel. If the channel had used the same tag, the basic.ack would have
     acknowledged another message.
@@ -81,7 +81,7 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
     delivery-tag. On a connection with many channels, the rule searches only the first channels for the
     delivery-tag. If none of these channels has the delivery-tag, B-ACK-KNOWN reports the fault.
     How to mend it: Store the channel together with each delivery and send the basic.ack on that channel.
-    Applications that use several channels must not acknowledge deliveries of one channel through another one.
+    Applications that use several channels must not acknowledge deliveries of one channel on another channel.
     """
     case.report(
         B_ACK_CHANNEL,
@@ -98,8 +98,8 @@ B_ACK_KNOWN: Final = RULES.rule("B-ACK-KNOWN", "IMPLIED", "tier A", by="client",
 def ack_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """A client sends a basic.ack with a delivery-tag that the server has not given out on the channel.
 
-    Demands: A basic.ack with a delivery-tag other than 0 must name a message that the server delivered on the
-    same channel.
+    Demands: A delivery-tag other than 0 in basic.ack must belong to a message that the server delivered on
+    the same channel.
     Source: XML:basic.ack.multiple.exists
     Evidence: the delivery-tags that the server has sent since the channel was opened
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
@@ -123,7 +123,7 @@ B_REJECT_KNOWN: Final = RULES.rule(
 def reject_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """A client sends a basic.reject with a delivery-tag that the server has not given out on the channel.
 
-    Demands: A basic.reject must name an unacknowledged delivery of the same channel.
+    Demands: The delivery-tag of basic.reject must belong to an unacknowledged delivery of the same channel.
     Source: ERR:21; XML domain delivery-tag.channel-local
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
@@ -148,8 +148,8 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     """A client sends a basic.nack with a delivery-tag that does not belong to an unacknowledged delivery on
     the channel.
 
-    Demands: A basic.nack must name an unacknowledged delivery of the same channel. Delivery-tag 0 may be used
-    only together with the multiple flag.
+    Demands: The delivery-tag of basic.nack must belong to an unacknowledged delivery of the same channel.
+    Delivery-tag 0 may be used only together with the multiple flag.
     Source: RMQX:basic.nack.multiple.exists
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
@@ -176,8 +176,8 @@ def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
 
     Demands: A client must settle each delivery only once, by basic.ack, basic.reject or basic.nack.
     Source: XML:basic.ack.multiple.exists
-    Evidence: the delivery-tags that the client has settled on the channel, alone or through multiple, and
-    each tx.rollback or basic.recover that undoes a settlement
+    Evidence: the delivery-tags that the client has settled on the channel (one at a time or with the multiple
+    flag), and each tx.rollback or basic.recover that undoes a settlement
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on it.
     Silent when: the capture lacks octets that were sent on the channel before the frame. The rule is also
@@ -197,26 +197,27 @@ B_ACK_MULTIPLE: Final = RULES.rule(
 
 
 def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: i64) -> None:
-    """A client sends a basic.ack with the multiple flag whose delivery-tag names a delivery that was settled
-    before.
+    """A client sends a basic.ack with the multiple flag and with the delivery-tag of a delivery that was
+    settled before.
 
-    Demands: A basic.ack with the multiple flag and a delivery-tag other than 0 must name a delivery that is
-    itself still unacknowledged.
+    Demands: In a basic.ack with the multiple flag, a delivery-tag other than 0 must belong to a delivery that
+    is still unacknowledged.
     Source: XML:basic.ack.multiple.exists
     Evidence: the unacknowledged delivery-tags of the channel
-    Why it matters: RabbitMQ looks for the named delivery itself. If that delivery is already settled,
-    RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged deliveries.
+    Why it matters: RabbitMQ looks for the delivery with exactly this delivery-tag. If this delivery is
+    already settled, RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged
+    deliveries.
     Silent when: the capture lacks octets that were sent on the channel before the basic.ack. The rule is also
     silent when the channel is about to be closed. The rule is also silent when another rule already reports
     that the delivery was sent with no-ack. The finding is reported as possible, not as certain, when
     basic.recover may have returned the delivery to the queue. If the server is not RabbitMQ, the finding is
-    also reported as possible, not as certain, while earlier deliveries are unacknowledged. LavinMQ and others
-    accept a basic.ack with the multiple flag if it covers any unacknowledged delivery.
+    also reported as possible, not as certain, while earlier deliveries are unacknowledged. LavinMQ and other
+    brokers accept a basic.ack with the multiple flag if it covers any unacknowledged delivery.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.ack because it covers earlier deliveries.
     How to mend it: For a basic.ack with the multiple flag, use the delivery-tag of a delivery that is still
-    unacknowledged, such as the highest outstanding one. Keep a list of the outstanding delivery-tags if you
-    mix single and multiple acknowledgements.
+    unacknowledged, for example the highest outstanding delivery-tag. Keep a list of the outstanding
+    delivery-tags if you mix single and multiple acknowledgements.
     """
     case.report(
         B_ACK_MULTIPLE,

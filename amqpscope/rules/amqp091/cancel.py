@@ -58,7 +58,7 @@ B_CANCEL_CTAG: Final = RULES.rule(
 def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
     """A client sends basic.cancel with a consumer-tag that no consumer on the channel has.
 
-    Demands: A basic.cancel must name a consumer of the same channel.
+    Demands: The consumer-tag of basic.cancel must belong to a consumer of the same channel.
     Source: XML:basic.cancel.01; XML domain consumer-tag
     Evidence: the consumer-tags in use on the channel, and those that the server has just cancelled
     Why it matters: If the client meant another consumer, that consumer keeps receiving deliveries. If the
@@ -93,8 +93,8 @@ def other_consumer_cancelled(case: Case091, asked: str, tag: str) -> None:
     Why it matters: The client removes another consumer than the server does, so client and server no longer
     agree on which consumers are active.
     Silent when: the basic.cancel was not captured.
-    How to mend it: Copy the consumer-tag of the basic.cancel unchanged into basic.cancel-ok. When
-    several basic.cancel are unanswered, answer each with its own consumer-tag.
+    How to mend it: Copy the consumer-tag of the basic.cancel unchanged into basic.cancel-ok. When several
+    basic.cancel are unanswered, answer each basic.cancel with its own consumer-tag.
     """
     case.report(
         B_CANCELOK_TAG,
@@ -151,8 +151,8 @@ def cancel_answered_needlessly(case: Case091, tag: str) -> None:
     RabbitMQ always sets no-wait.
     Source: RMQX:basic.cancel; XML domain no-wait
     Evidence: a basic.cancel of the server, and the client's basic.cancel-ok
-    Why it matters: The server waits for no answer, and may take the basic.cancel-ok for the answer to
-    another request.
+    Why it matters: The server waits for no answer, and may treat the basic.cancel-ok as the answer to another
+    request.
     Silent when: the server's basic.cancel was not captured.
     How to mend it: Check the no-wait bit of a received basic.cancel. If no-wait is set, remove the consumer
     and notify the application, but send no basic.cancel-ok.

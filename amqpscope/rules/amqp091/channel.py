@@ -65,7 +65,7 @@ def said_before_open(case: Case091) -> None:
     Source: G:channel; GS:2.2.5; XML constant channel-error
     Evidence: whether the channel number is open
     Why it matters: The method belongs to no channel. The specification tells the receiver to close the
-    connection, which ends all other channels, too.
+    connection, which also ends all other channels.
     Silent when: the capture lacks the start of the connection or any octets after the start.
     How to mend it: In a client, send channel.open before any other method on the channel number. In a server,
     send channel.open-ok before any other method, and use only channel numbers that the client has opened.
@@ -175,7 +175,7 @@ def close_ok_of_nothing(case: Case091) -> None:
     Demands: A peer may send channel.close-ok only as the answer to a channel.close.
     Source: G:channel close-channel
     Evidence: the channel.close methods that have no answer yet
-    Why it matters: The other peer may take the channel.close-ok for the end of a channel that is in use, or
+    Why it matters: The other peer may treat the channel.close-ok as the end of a channel that is in use, or
     may close the connection.
     Silent when: the capture lacks octets of the start of the connection, or octets that were sent after the
     channel was opened.
@@ -200,14 +200,14 @@ CH_CLOSE_SOFT_CODE: Final = RULES.rule(
 
 
 def closed_with_hard_code(case: Case091, close: ChannelClose) -> None:
-    """A peer sends channel.close with a reply-code that is neither that of a soft error nor 200.
+    """A peer sends channel.close with a reply-code that is neither the code of a soft error nor 200.
 
-    Demands: The reply-code in channel.close must be that of a soft error, or 200 for a normal close.
+    Demands: The reply-code in channel.close must be the code of a soft error, or 200 for a normal close.
     Source: GS:4.8.1; XML constants class=soft-error
     Evidence: the reply-code in channel.close
     Why it matters: Reply-codes of hard errors belong in connection.close. A client that acts on the
     reply-code of a hard error gives up the whole connection.
-    Silent when: the reply-code is 0, which names no error at all.
+    Silent when: the reply-code is 0, because 0 is not the code of any error.
     How to mend it: Send the reply-code of a soft error (such as 404, not-found) or reply-code 200 in
     channel.close. If the error is a hard error, send connection.close instead.
     """
@@ -315,8 +315,8 @@ def crossing_close_never_answered(
     channel.close-ok.
     Source: XML:channel.close.stability
     Evidence: two channel.close methods on the channel, one in each direction
-    Why it matters: When two channel.close methods cross, each needs its own answer. Without both answers the
-    channel number stays taken until the connection ends.
+    Why it matters: When two channel.close methods cross, each of them needs its own channel.close-ok. Without
+    both answers the channel number stays taken until the connection ends.
     Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close. The
     rule is also silent when the last frame of the peer follows soon after that channel.close. The rule is
     also silent when the capture lacks octets that were sent after the channel was opened. The finding is

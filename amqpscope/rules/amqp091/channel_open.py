@@ -124,8 +124,9 @@ def too_many_open(case: Case091) -> None:
     an application that never closes its channels.
     Silent when: the capture lacks connection.tune-ok or octets after it, or when the peers agreed on no
     limit.
-    How to mend it: Count open channels and refuse locally to open one beyond channel-max. Applications should
-    reuse long-lived channels and close each channel that they no longer need, also on error paths.
+    How to mend it: Count the open channels in the client, and open no channel beyond channel-max.
+    Applications should reuse long-lived channels and close each channel that they no longer need, also on
+    error paths.
     """
     view = case.view
     case.report(

@@ -274,16 +274,16 @@ C_CLOSE_METHOD_ID: Final = RULES.rule(
 
 
 def close_names_a_method_never_said(case: Case091, class_id: i64, method_id: i64) -> None:
-    """A peer sends a close whose class-id and method-id name a method that the other peer has not sent.
+    """A peer sends a close with the class-id and method-id of a method that the other peer has not sent.
 
-    Demands: The class-id and method-id in a close must name the received method that caused the close, or
-    must both be 0 if no method caused it.
+    Demands: The class-id and method-id in a close must be those of the received method that caused the close.
+    If no method caused the close, both must be 0.
     Source: XML:connection.close.class-id/method-id (docs); XML:channel.close.class-id/method-id
     Evidence: the methods that the closing peer has received from the other peer
     Why it matters: A developer who looks for the cause of the close looks in the wrong place.
     Silent when: the capture lacks octets of either peer, or when the frames of the other peer were broken.
-    The rule is also silent when the class-id and method-id name a method of the class connection that the
-    closing peer has sent, as RabbitMQ does with connection.tune.
+    The rule is also silent when the class-id and method-id are those of a method of the class connection that
+    the closing peer itself has sent. For example, RabbitMQ uses those of connection.tune.
     How to mend it: Set class-id and method-id of the close to those of the received method that caused the
     error. If no received method caused the close, set both to 0.
     """
@@ -308,7 +308,7 @@ def unknown_reply_code(case: Case091, code: i64) -> None:
     Demands: A reply-code must be one from the list in the specification, or RabbitMQ's 312.
     Source: XML domain reply-code; XML constants
     Evidence: the reply-code in connection.close, channel.close and basic.return
-    Why it matters: If the reply-code is unknown, only the reply-text says what happened. Programs do not
+    Why it matters: If the reply-code is unknown, only the reply-text describes the error. Programs do not
     evaluate the reply-text and cannot react to the error.
     Silent when: another rule (T-REPLYCODE-NOTNULL) already reports reply-code 0, or when another rule
     (CH-CLOSE-SOFT-CODE) already reports the reply-code of a channel.close.
@@ -333,13 +333,13 @@ C_CLOSE_HARD_CODE: Final = RULES.rule(
 def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     """A peer closes the connection with the reply-code of an error that should end only a channel.
 
-    Demands: The reply-code in connection.close must be that of a hard error, or 200 for a normal close.
+    Demands: The reply-code in connection.close must be the code of a hard error, or 200 for a normal close.
     Source: GS:4.8.1; XML constants class=hard-error
     Evidence: the reply-code in connection.close
-    Why it matters: An error of one channel ends all other channels of the connection, too.
-    Silent when: the connection.close names a method of the class connection, or when the connection is
-    not open yet. A peer cannot report an error of the connection on a channel. For example, RabbitMQ
-    reports a failed login with reply-code 403 (access-refused) in connection.close.
+    Why it matters: An error of one channel also ends all other channels of the connection.
+    Silent when: the connection.close contains the class-id of the class connection, or when the connection is
+    not open yet. A peer cannot report an error of the connection on a channel. For example, RabbitMQ reports
+    a failed login with reply-code 403 (access-refused) in connection.close.
     How to mend it: Answer a soft error with channel.close on the channel concerned. If the whole connection
     really has to end, send connection.close with a hard-error code.
     """

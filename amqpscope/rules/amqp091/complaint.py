@@ -96,12 +96,12 @@ def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
     Source: XML constant content-too-large; RMQ:server rabbit_channel check_msg_size
     Evidence: the body size of the message, and the server's close with reply-code 311
     (content-too-large), 406 (precondition-failed) or 501 (frame-error)
-    Why it matters: The server closes the channel with reply-code 311 (content-too-large). RabbitMQ
-    closes it with reply-code 406 (precondition-failed). Messages that were published after the large
-    message are lost, too.
+    Why it matters: The server closes the channel with reply-code 311 (content-too-large). RabbitMQ closes the
+    channel with reply-code 406 (precondition-failed). Messages that were published after the large message
+    are also lost.
     Silent when: the server's close does not name basic.publish, or its reply-text does not give the size as
     the reason.
-    Only possible because: The close does not say which of several messages it refers to. The finding shows
+    Only possible because: The close does not show which of several messages is too large. The finding shows
     the last message that the server can have read.
     How to mend it: Check the size of the body before basic.publish and keep it below the server's limit.
     Split or compress large payloads, or store them elsewhere and publish a reference.
@@ -144,7 +144,7 @@ def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None
     acknowledgements. The rule is also silent when more than one request may have caused the close.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Support basic.consume and basic.get with no-ack: treat each delivery as settled when it is
-    sent. For a RabbitMQ stream, let the client consume without no-ack.
+    sent. Clients of a RabbitMQ stream must consume without no-ack.
     """
     case.report(
         B_NOACK_SUPPORT,

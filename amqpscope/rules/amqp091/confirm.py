@@ -147,7 +147,7 @@ def confirmed_twice(case: Case091, tag: int, certainty: i64) -> None:
     Source: RMQ:docs/confirms; RMQX:basic.ack.multiple.exists; RMQX:basic.nack.multiple.exists
     Evidence: the messages of the channel that are not confirmed yet, and those that a confirm with the
     multiple flag covers
-    Why it matters: A client that counts its confirms takes the second confirm for the confirm of another
+    Why it matters: A client that counts its confirms treats the second confirm as the confirm of another
     message.
     Silent when: the capture lacks octets that were sent on the channel before the confirm. The finding is
     reported as possible, not as certain, when the confirm has the multiple flag and earlier messages are

@@ -133,7 +133,7 @@ def predeclared_exchange_deleted(case: Case091, name: str) -> None:
     Why it matters: Every virtual host has the predeclared exchanges for all clients. RabbitMQ and other
     brokers refuse the deletion with reply-code 403 (access-refused) and close the channel.
     Silent when: never, because the frame alone shows the fault.
-    How to mend it: Remove the exchange.delete that names a predeclared exchange. In cleanup code, skip every
+    How to mend it: Remove the exchange.delete of the predeclared exchange. In cleanup code, skip every
     exchange whose name begins with `amq.`, and delete only exchanges that the application has declared
     itself.
     """
@@ -179,7 +179,7 @@ X_BIND_DEFAULT: Final = RULES.rule(
 
 
 def default_exchange_bound(case: Case091) -> None:
-    """A client names the default exchange as the source or the destination in exchange.bind or
+    """A client uses the default exchange as the source or the destination in exchange.bind or
     exchange.unbind.
 
     Demands: The default exchange must not be the source or the destination of an exchange binding.
@@ -188,8 +188,8 @@ def default_exchange_bound(case: Case091) -> None:
     Why it matters: RabbitMQ's description of exchange.bind allows the default exchange, but RabbitMQ's
     errata forbid it. RabbitMQ brokers refuse the request with reply-code 403 (access-refused).
     Silent when: never, because the frame alone shows the fault.
-    How to mend it: Name two declared exchanges in exchange.bind and exchange.unbind, and check that neither
-    name is empty. To reach a queue by name, publish to the default exchange instead of binding it.
+    How to mend it: Use only declared exchanges in exchange.bind and exchange.unbind, and check that neither
+    exchange name is empty. To reach a queue by name, publish to the default exchange instead of binding it.
     """
     case.report(X_BIND_DEFAULT, f"{case.name} names the default exchange", CERTAIN)
 
@@ -209,9 +209,9 @@ def default_exchange_reached(case: Case091, request: MethodRequest) -> None:
     Why it matters: Every publish to a queue by its name goes through the default exchange. A client that
     changes the default exchange can affect every other client.
     Silent when: the request was not captured, or when an earlier request on the channel is still unanswered.
-    How to mend it: Refuse exchange.declare, exchange.delete, exchange.bind and exchange.unbind that carry
-    an empty exchange name. Close the channel with reply-code 403 (access-refused) and leave the default
-    exchange unchanged.
+    How to mend it: Refuse exchange.declare, exchange.delete, exchange.bind and exchange.unbind with an empty
+    exchange name. Close the channel with reply-code 403 (access-refused) and leave the default exchange
+    unchanged.
     """
     case.report(
         X_DEFAULT_ACCESS,

@@ -132,7 +132,7 @@ def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
     Evidence: the virtual host of each connection, and messages with the same message-id or body in two
     virtual hosts
     Why it matters: Virtual hosts must isolate their users from each other. Users of one virtual host receive
-    messages of another one.
+    messages of another virtual host.
     Silent when: the message was also published in the virtual host of the delivery, or when the message has
     no message-id. The rule is also silent when the capture lacks octets of a connection to this server.
     Only possible because: Federation and shovels move messages between virtual hosts legitimately.
@@ -193,8 +193,8 @@ def delivered_to_its_publisher(content: Content, came: Content) -> Finding:
     published the message.
     Source: XML domain no-local (doc)
     Evidence: the publishes and the deliveries of one connection
-    Why it matters: The client processes its own messages and may answer itself. RabbitMQ does not support
-    no-local and ignores it.
+    Why it matters: The client processes its own messages and may send answers to itself. RabbitMQ does not
+    support no-local and ignores it.
     Silent when: the message was published more than once, or when the capture lacks octets of a connection to
     this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
@@ -341,7 +341,7 @@ def not_said_to_come_again(content: Content, before: Content) -> Finding:
     published a message with the same message-id or body.
     How to mend it: Mark a message as delivered at its first delivery. Set the redelivered bit on every later
     delivery. Deliveries after a basic.reject or basic.nack with requeue, and deliveries after a channel or
-    connection has ended, need the bit, too.
+    connection has ended, also need the bit.
     """
     message = (
         f"the message was delivered before, in packet {int(before.spot.packet)}, but redelivered is not set"
@@ -493,7 +493,8 @@ Q_PURGE_UNACKED: Final = RULES.rule("Q-PURGE-UNACKED", "MUST NOT", "tier B", by=
 
 
 def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
-    """A server does not know an unacknowledged delivery any more after its queue was purged.
+    """After a queue was purged, the server no longer accepts the acknowledgement of a delivery that came from
+    this queue.
 
     Demands: A queue.purge must not remove messages that were delivered and are not yet acknowledged.
     Source: XML:queue.purge.02

@@ -80,9 +80,9 @@ def silent_while_closing(case: Case091, silence: i64, delay: i64, certainty: i64
     Evidence: the time without octets between connection.close and the FIN of TCP
     Why it matters: The other peer may consider the connection dead and drop it before the connection is
     closed properly.
-    Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack
-    octets. The rule tolerates the same delay as the rule C-HB-SEND, and its findings are only possible,
-    not certain, in the same cases.
+    Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack octets.
+    The rule tolerates the same delay as the rule C-HB-SEND. In the same cases as there, a finding is reported
+    as possible, not as certain.
     How to mend it: Keep the heartbeat timer running after connection.close until the socket is closed. Do not
     stop the timer thread at the start of the shutdown.
     """

@@ -48,8 +48,8 @@ def start_of_a_higher_version(case: Case091, method: ConnectionStart) -> None:
     requested version must instead answer with its own protocol header and close the socket.
     Silent when: the capture lacks the client's protocol header, or when the header is not that of AMQP 0-9-1.
     How to mend it: Compare the version in the client's protocol header with the supported versions. Send
-    connection.start only for a version up to the requested one. If the requested version is not supported,
-    send your own protocol header and close the socket.
+    connection.start only for the requested version or for a lower version. If the requested version is not
+    supported, send your own protocol header and close the socket.
     """
     if not (0 <= method.version_major <= 99 and 0 <= method.version_minor <= 99):
         start_version_out_of_range(case, method)
@@ -250,7 +250,7 @@ def weaker_mechanism_than_offered(case: Case091, mechanism: str, better: str) ->
 
     Demands: A client should choose the strongest offered mechanism that it supports.
     Source: XML:connection.start-ok.mechanism.security
-    Evidence: the offered mechanisms, the chosen mechanism, and the layer (TLS or plain) of the connection
+    Evidence: the offered mechanisms, the chosen mechanism, and whether the connection uses TLS
     Why it matters: With PLAIN or AMQPLAIN, anyone who can read the connection learns the password. With
     ANONYMOUS, the client proves no identity at all.
     Silent when: connection.start was not captured.

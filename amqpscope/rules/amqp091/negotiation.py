@@ -78,8 +78,8 @@ def server_out_of_order(case: Case091, name: str) -> None:
     previous method of the client.
     Source: G:connection open-connection; GS:2.2.4
     Evidence: the order of the methods in the connection set-up
-    Why it matters: Client and server disagree about the state of the set-up. Client and server have not
-    agreed on the values that the method negotiates.
+    Why it matters: Client and server disagree about the state of the set-up, and have not agreed on the
+    values that the method negotiates.
     Silent when: the capture lacks octets of either peer. The rule is also silent when one of the two peers
     sent a set-up method out of order before.
     How to mend it: Use a state machine for the connection set-up. The order is connection.start, any number
@@ -155,8 +155,8 @@ def channel_too_early(case: Case091) -> bool:
     """A peer sends a frame on a channel before the connection is open: a client before connection.open, a
     server before connection.open-ok.
 
-    Demands: A client must send connection.open, and a server connection.open-ok, before it sends a frame on
-    any channel other than 0.
+    Demands: Before a client sends a frame on a channel other than 0, the client must send connection.open.
+    Before a server sends such a frame, the server must send connection.open-ok.
     Source: G:connection use-connection; GS:2.3.7
     Evidence: whether the peer has sent connection.open or connection.open-ok
     Why it matters: No channels exist yet, and the other peer drops the connection.
@@ -190,7 +190,7 @@ def secret_at_the_wrong_time(case: Case091, before: str) -> None:
     answered the previous connection.update-secret.
 
     Demands: A client may send connection.update-secret only on an open connection, and must wait for the
-    server's answer before it sends the next one.
+    server's answer before the client sends the next connection.update-secret.
     Source: RMQX:connection.update-secret
     Evidence: whether the connection is open, and whether an earlier connection.update-secret is unanswered
     Why it matters: The server drops the connection, or the client cannot know which secret is valid.

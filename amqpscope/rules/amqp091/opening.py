@@ -118,7 +118,7 @@ def answer_that_is_no_header(case: Case091, problem: Problem) -> None:
     Source: XML:connection.start.protocol-name; GS:4.2.2
     Evidence: the client's protocol header, and the first octets of the server
     Why it matters: A client needs to learn which version the server supports. The octets that the server
-    sends do not name any version.
+    sends do not contain any version.
     Silent when: the capture lacks the start of the stream. The rule is also silent when the stream
     belongs to another protocol, for example HTTP.
     How to mend it: Answer an unsupported protocol header with the server's own protocol header (`AMQP` and

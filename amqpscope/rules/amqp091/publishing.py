@@ -123,9 +123,9 @@ def other_user(case: Case091) -> None:
     Evidence: the login in connection.start-ok, and the property user-id
     Why it matters: Receivers of the message treat user-id as verified by the broker. RabbitMQ therefore
     closes the channel.
-    Silent when: the capture lacks the login. The rule is also silent when the login names no user (its
-    mechanism is neither PLAIN nor AMQPLAIN). The rule is also silent when the server is neither RabbitMQ nor
-    LavinMQ.
+    Silent when: the capture lacks the login. The rule is also silent when the login contains no user name
+    (its mechanism is neither PLAIN nor AMQPLAIN). The rule is also silent when the server is neither RabbitMQ
+    nor LavinMQ.
     Only possible because: The server may allow the user to publish under the name of another user.
     How to mend it: Set user-id to the user name of the connection's login, or leave user-id out. When an
     application forwards received messages, do not copy their user-id.
@@ -147,7 +147,7 @@ def copies_no_list(case: Case091, name: str) -> None:
     strings.
     Silent when: the server is neither RabbitMQ nor LavinMQ.
     How to mend it: Encode the headers CC and BCC as arrays whose values are long strings, one routing key per
-    value. Use an array for a single routing key, too.
+    value. Use an array even for a single routing key.
     """
     case.report(B_PROP_CC, f"the header {name} is not an array of strings", evidence={"path": name})
 

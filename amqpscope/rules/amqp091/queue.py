@@ -165,7 +165,7 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     Source: XML:queue.declare.queue.syntax
     Evidence: the queue name in queue.declare
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed), so the
-    application perhaps does not work there. RabbitMQ and others accept any name.
+    application perhaps does not work there. RabbitMQ and other brokers accept any name.
     Silent when: the rule has already reported such a name on the same connection. The rule is also silent
     when the name begins with `amq.`, because brokers generate such names.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. If names are
@@ -215,7 +215,7 @@ Q_DECLOK_NAME: Final = RULES.rule(
 
 
 def another_name_declared(case: Case091, request: MethodRequest, name: str) -> None:
-    """A server names another queue in queue.declare-ok than the client declared.
+    """The queue name in a server's queue.declare-ok differs from the queue name that the client declared.
 
     Demands: A queue.declare-ok must repeat the queue name of the queue.declare, unless that name is empty.
     Source: XML:queue.declare-ok.queue (field doc)

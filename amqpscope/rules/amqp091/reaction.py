@@ -96,13 +96,13 @@ def close_behind_a_fatal_frame(case: Case091, code: int) -> None:
     Source: GS:4.2.3
     Evidence: the faulty frame, and what its receiver sends next
     Why it matters: The fault rarely matters in practice. The specification wants the receiver to drop the
-    connection without sending anything. RabbitMQ, LavinMQ and others first send connection.close with
+    connection without sending anything. RabbitMQ, LavinMQ and other brokers first send connection.close with
     reply-code 501 (frame-error), which gives the sender the reason.
     Silent when: the peer may not yet have received the faulty frame, or when the capture lacks octets of the
     other peer.
-    How to mend it: Close the socket without sending anything, if strict conformance is required. If
-    strict conformance is not required, keep connection.close with reply-code 501 (frame-error), and mend
-    the peer that sent the malformed frame.
+    How to mend it: Close the socket without sending anything, if strict conformance is required. If strict
+    conformance is not required, keep connection.close with reply-code 501 (frame-error), and correct the peer
+    that sent the malformed frame.
     """
     _report(case, F_FATAL_SILENT, code, "a dropped connection without connection.close", CERTAIN)
 
@@ -149,7 +149,7 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     0 must send connection.close with reply-code 503 (command-invalid).
     Source: GS:4.2.3
     Evidence: the faulty frame, and the reply-code of the next connection.close
-    Why it matters: The reply-code rarely matters in practice. In another place, the specification names
+    Why it matters: The reply-code rarely matters in practice. In another place, the specification demands
     reply-code 501 (frame-error) for the same fault. RabbitMQ closes with 505 (unexpected-frame).
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
     but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
@@ -178,7 +178,7 @@ def wrong_content_not_refused(case: Case091, code: int) -> None:
     Source: GS:4.2.6
     Evidence: the faulty content, and the next connection.close
     Why it matters: The sender does not learn that its content frames were out of order. The receiver may
-    take a broken message for an intact one. RabbitMQ closes with reply-code 501 (frame-error) in some
+    treat a broken message as an intact message. RabbitMQ closes with reply-code 501 (frame-error) in some
     cases.
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
     but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets

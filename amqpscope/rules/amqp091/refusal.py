@@ -148,8 +148,9 @@ def type_not_supported(case: Case091, refusal: Refusal) -> None:
     Demands: A client may declare only exchange types that the server supports.
     Source: XML:exchange.declare.type.support
     Evidence: the server's answer to exchange.declare
-    Why it matters: The server does not create the exchange. The specification names reply-code 503
-    (command-invalid) for the refusal. The usual cause is a plugin that the server lacks.
+    Why it matters: The server does not create the exchange. The specification demands reply-code 503
+    (command-invalid) for the refusal. The usual cause is a plugin that is not installed or not enabled on the
+    server.
     Silent when: the reply-text of the server does not give the type as the reason. The rule is also silent
     when the name of the type does not begin with `x-`.
     Only possible because: Only the server's close indicates that the server does not support the type.
@@ -223,8 +224,8 @@ X_DECL_DURABLE: Final = RULES.rule("X-DECL-DURABLE", "MUST", "tier B", by="serve
 
 
 def durability_refused_of_exchange(case: Case091, refusal: Refusal) -> None:
-    """A server answers exchange.declare with 540 (not implemented), although both durable and transient
-    exchanges must be possible.
+    """A server answers exchange.declare with reply-code 540 (not-implemented), although a server must support
+    both durable and transient exchanges.
 
     Demands: A server must support both durable and transient exchanges.
     Source: XML:exchange.declare.durable.support
@@ -243,8 +244,8 @@ Q_DECL_DURABLE: Final = RULES.rule("Q-DECL-DURABLE", "MUST", "tier B", by="serve
 
 
 def durability_refused_of_queue(case: Case091, refusal: Refusal) -> None:
-    """A server answers queue.declare with "not implemented", although both durable and transient queues must
-    be possible.
+    """A server answers queue.declare with "not implemented", although a server must support both durable and
+    transient queues.
 
     Demands: A server must support both durable and transient queues.
     Source: XML:queue.declare.durable.types
@@ -295,8 +296,8 @@ def default_exchange_not_bound(case: Case091, refusal: Refusal) -> None:
     Source: XML:queue.bind.exchange.default-exchange
     Evidence: a queue.bind with an empty exchange name, and the server's answer (reply-code 403,
     access-refused, may also mean missing access rights)
-    Why it matters: In the specification, the empty name stands for the default exchange. RabbitMQ's
-    errata say that brokers refuse the request, so clients cannot use this binding.
+    Why it matters: In the specification, the empty name stands for the default exchange. According to
+    RabbitMQ's errata, brokers refuse the request, so clients cannot use this binding.
     Silent when: the rule has already reported the fault on the same connection, or when the reply-code is
     not 403 (access-refused).
     Only possible because: The {other} may have refused the binding for another reason, for example missing

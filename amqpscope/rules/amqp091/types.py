@@ -191,15 +191,16 @@ def table_in_the_printed_dialect(case: Case091) -> None:
     """A client sends a RabbitMQ or LavinMQ server a field table with type tags that only the specification's
     grammar defines.
 
-    Demands: A peer must use the type tags 's', 'l', 'L', 'U' and the sign of decimals in the dialect of
-    the other peer. Each peer uses either the dialect of the specification or the dialect of RabbitMQ.
+    Demands: A peer must use the type tags 's', 'l', 'L', 'U' and the sign of decimals with the meaning that
+    they have in the dialect of the other peer. Each peer uses either the dialect of the specification or the
+    dialect of RabbitMQ.
     Source: GS:4.2.1 field-value; ERR:3; ERR:4
     Evidence: the product in the properties of the peer, and the types of the fields in the table
     Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ reads
     another table than the client sent, or closes the connection.
     Silent when: the table can also be read in RabbitMQ's dialect, or when the server's connection.start was
     not captured.
-    Only possible because: The server may not be the product that its connection.start names.
+    Only possible because: The server may be another product than its connection.start claims.
     How to mend it: Encode field tables in the RabbitMQ dialect: strings with the tag `S`, 16-bit signed
     integers with `s`, 64-bit signed integers with `l`. Do not send `U`, `L` or short strings as values.
     """

@@ -243,7 +243,7 @@ def no_virtual_host(case: Case091) -> None:
     Source: XML domain path assert notnull
     Evidence: the virtual host in connection.open
     Why it matters: RabbitMQ treats the empty name like any other name, and usually has no virtual host of
-    that name. Other brokers take the empty name for `/`, or refuse it with reply-code 502 (syntax-error).
+    that name. Other brokers treat the empty name as `/`, or refuse it with reply-code 502 (syntax-error).
     Silent when: the capture lacks octets before connection.open, or when amqpscope cannot decode the name.
     How to mend it: Put the name of the virtual host into connection.open, usually `/`. In a connection URI, a
     single slash at the end means the empty name. For the virtual host `/`, write `%2F` after the slash.
@@ -308,9 +308,9 @@ def no_reply_text(case: Case091) -> None:
     Demands: The reply-text in connection.close, channel.close and basic.return must not be empty.
     Source: XML domain reply-text assert notnull
     Evidence: the reply-text
-    Why it matters: With an empty reply-text, logs lack the reason. The specification demands a reply-text
-    that is not null, but does not say what null means for a string. Py-amqp and other clients leave
-    reply-text empty.
+    Why it matters: With an empty reply-text, the log of the other peer contains no reason. The specification
+    demands a reply-text that is not null, but does not define what null means for a string. Py-amqp and other
+    clients leave reply-text empty.
     Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
     the same connection.
     How to mend it: Fill reply-text with a short reason, for example "Normal shutdown" with reply-code 200, or
@@ -384,7 +384,7 @@ def retired_field_of_the_connection(case: Case091, name: str) -> None:
     Source: XML:connection.open reserved-1/reserved-2; XML:connection.open-ok reserved-1
     Evidence: the retired fields of connection.open and connection.open-ok
     Why it matters: The fault does little harm, because receivers ignore the retired fields. Pika and
-    librabbitmq set insist by habit.
+    librabbitmq always set insist.
     Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
     the same connection.
     How to mend it: Encode capabilities and known-hosts as empty strings and insist as 0. Remove the code that
@@ -433,9 +433,9 @@ def retired_bit_of_declare(case: Case091, field: ArgumentField) -> None:
     Clients can publish to an exchange that should be internal.
     Silent when: the server identifies itself as RabbitMQ or LavinMQ, which still support both bits, or
     when connection.start was not captured.
-    How to mend it: Leave both bits 0 unless the server-properties of connection.start name RabbitMQ or
-    LavinMQ. Applications must not declare auto-delete or internal exchanges on other servers, and should
-    delete exchanges explicitly.
+    How to mend it: Leave both bits 0 unless the product in the server-properties of connection.start is
+    RabbitMQ or LavinMQ. Applications must not declare auto-delete or internal exchanges on other servers, and
+    should delete exchanges explicitly.
     """
     view = case.view
     if view.server is not None and not view.rabbitmq:
