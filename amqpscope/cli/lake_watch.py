@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from amqpscope.pipeline.appending import Addition
-    from amqpscope.pipeline.watching import Batch, Watch
+    from amqpscope.pipeline.watching import Watch, WatchedBatch
 
 __all__ = ["WATCH_EPILOG", "left_out", "watch"]
 
@@ -198,7 +198,7 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
         print(printable(f"{name}: nothing is new"), flush=True)
 
 
-def _batch_text(batch: "Batch") -> str:
+def _batch_text(batch: "WatchedBatch") -> str:
     return (
         f"{count(batch.fresh, 'file')} new or longer; {count(batch.files, 'file')}, "
         f"{_octets(batch.octets)} analyzed in {batch.seconds:.1f} s; lag {batch.lag:.1f} s"

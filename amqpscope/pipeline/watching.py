@@ -24,7 +24,7 @@ from amqpscope.pipeline.inputs import CaptureFile, escaped, is_remote, plain
 from amqpscope.pipeline.lake import Lake
 from amqpscope.policy.policy import Policy
 
-__all__ = ["Batch", "Turn", "Watch", "WatchTerms"]
+__all__ = ["Turn", "Watch", "WatchTerms", "WatchedBatch"]
 
 COMPACT_AFTER = 100
 """Batches after which the small files of the lake are put together."""
@@ -54,7 +54,7 @@ class WatchTerms(NamedTuple):
     keep: int = 1
 
 
-class Batch(NamedTuple):
+class WatchedBatch(NamedTuple):
     """What a turn has committed.
 
     fresh: files that were new or longer. files, octets: that were read for them. seconds: the turn took. lag:
@@ -76,7 +76,7 @@ class Turn(NamedTuple):
     """What a turn has found, and committed. batch: None if there was nothing to commit."""
 
     added: Addition
-    batch: Batch | None
+    batch: WatchedBatch | None
 
 
 class Watch:
@@ -135,7 +135,7 @@ class Watch:
         files = [file for one in added.sets for file in one.files]
         after = _rows(Lake(self._lake.path))
         changed = max((seen[file.path][1] for file in files if file.path in seen), default=0)
-        batch = Batch(
+        batch = WatchedBatch(
             sum((escaped(file.capture), file.size) not in before for file in files),
             len(files),
             sum(file.size for file in files if file.trouble is None),
