@@ -24,7 +24,8 @@ class Share:
         self.of: i64 = of
         # The number of the present step.
         self.step: i64 = 0
-        # The step of each finding in the output, and of each note.
+        # The step of each frame record in the output, of each finding, and of each note.
+        self._records: list[int] = []
         self._findings: list[int] = []
         self._notes: list[int] = []
         # The connections of this share that are over, with their steps.
@@ -40,6 +41,10 @@ class Share:
 
     def end_step(self, output: AnalysisOutput) -> None:
         """A step is over. output: has what came up in the step."""
+        records = output.records
+        if records is not None:
+            while len(self._records) < len(records):
+                self._records.append(self.step)
         findings = output.findings
         if findings is not None:
             while len(self._findings) < len(findings):
@@ -53,6 +58,11 @@ class Share:
         if self.owns(analysis.order):
             self._ended.append((self.step, analysis))
         self.step += 1
+
+    def take_record_steps(self) -> list[int]:
+        """The steps of the frame records since the last call."""
+        steps, self._records = self._records, []
+        return steps
 
     def take_finding_steps(self) -> list[int]:
         """The steps of the findings since the last call."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import DecodingOptions
+from amqpscope.cli.inputs import DecodingOptions, JobsOption, jobs_of
 from amqpscope.cli.judging import FindingOptions, RuleOptions, StatusOptions, given_of, today
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import ObjectFormat, TextOrJson, meter, notes_to_stderr, read_or_not, say
@@ -41,7 +41,7 @@ of the captures can make the exit status 1. As in `check`, options such as
 
 \b
 `diff` reads each capture twice, so it first copies standard input to a
-temporary file.
+temporary file. With --jobs 2, two processes read the two captures.
 
 \b
 Examples:
@@ -82,6 +82,7 @@ def diff(
         ),
     ] = False,
     form: ObjectFormat = TextOrJson.text,
+    jobs: JobsOption = None,
     findings: FindingOptions,
     rules: RuleOptions,
     status: StatusOptions,
@@ -90,6 +91,7 @@ def diff(
     """Show the first differences between two captures of one scenario, in frames and in findings."""
     if one == other == "-":
         raise FilterError("- (standard input) can be read only once")
+    processes = jobs_of(jobs)
     configuration = rules.configuration()
     policy = Policy(configuration, given_of(findings, rules, status), today())
     secrets = decoding.secrets(configuration)
@@ -98,7 +100,7 @@ def diff(
         ReplayableCapture(one, policy.profile, policy.spec, "", dialect, secrets, meter) as a,
         ReplayableCapture(other, policy.profile, policy.spec, "", dialect, secrets, meter) as b,
     ):
-        comparison = compare(a, b, policy)
+        comparison = compare(a, b, policy, processes)
         for run in (comparison.a, comparison.b):
             notes_to_stderr(run.name, run.notes)
         as_data = form is TextOrJson.json

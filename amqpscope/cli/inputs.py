@@ -53,11 +53,11 @@ JobsOption = Annotated[
         "-j",
         metavar="N|auto",
         show_default=False,
-        help="Analyse the connections of a large capture in N processes. The report is the same. With auto, "
-        "amqpscope starts as many processes as there are processors. [default: 1]",
+        help="Read large captures in N processes. The output is the same. With auto, amqpscope starts as "
+        "many processes as there are processors. [default: 1]",
     ),
 ]
-"""Option of the commands that can analyse connections in several processes: see `jobs_of`."""
+"""Option of the commands that can read in several processes: see `jobs_of`."""
 
 
 class Through(enum.StrEnum):

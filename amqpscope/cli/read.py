@@ -1,13 +1,21 @@
 """`amqpscope read`: what was said, frame by frame."""
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from amqpscope.cli.inputs import CaptureArgument, Paths, ReadingOptions, capture_status
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.cli.inputs import (
+    CaptureArgument,
+    JobsOption,
+    Paths,
+    ReadingOptions,
+    capture_status,
+    jobs_of,
+)
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.place_options import connection_option, first_option, last_option, link_option
@@ -18,7 +26,9 @@ from amqpscope.cli.timeline_writers import LadderWriter, TimelineWriter
 from amqpscope.cli.writers import CensusWriter, FramesJsonWriter, FrameWriter
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions
+from amqpscope.input.shared_work import SharedWork
 from amqpscope.limits import MAX_LINKED_MESSAGES
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.links import LinkNames
 from amqpscope.report.settlements import Place, SettledBy, SettlementLog, SettlementReader
 
@@ -201,6 +211,7 @@ def read(
         bool,
         typer.Option("--count", rich_help_panel=_HOW, help="Show only the number of frames of each name."),
     ] = False,
+    jobs: JobsOption = None,
     reading: ReadingOptions,
 ) -> int:
     """Show every protocol header, frame and message in the order of the capture."""
@@ -222,6 +233,7 @@ def read(
         raise FilterError("--linked: cannot be combined with --ladder or --count")
     if linked and "-" in paths:
         raise FilterError("--linked: reads twice, which standard input cannot")
+    processes = jobs_of(jobs)
     captures = reading.captures(paths)
     writer: FrameWriter
     if drawn:
@@ -243,7 +255,7 @@ def read(
     statuses = []
     left = limit
     for one in captures:
-        status, left = _read_one(one, writer, selection, left, reading.allow_empty, linked)
+        status, left = _read_one(one, writer, selection, left, reading.allow_empty, linked, processes)
         statuses.append(status)
         if left == 0:
             break
@@ -267,6 +279,42 @@ def _settled(one: CaptureArgument) -> dict[Place, SettledBy]:
     return reader.settled
 
 
+class _Work(SharedWork):
+    """Reading all frames, where several processes do it. names, log: as the writer has them."""
+
+    def __init__(self, writer: FrameWriter, names: LinkNames, log: SettlementLog) -> None:
+        self._writer = writer
+        self._names = names
+        self._log = log
+
+    @property
+    def ready(self) -> bool:
+        return self._writer.shares
+
+    def share(self) -> None:
+        self._writer.share()
+
+    def frames(self, records: list[FrameRecord]) -> Sequence[object]:
+        return self._writer.make(records)
+
+    def over(self, analysis: ConnectionAnalysis, last: bool) -> object:
+        connection = analysis.connection
+        self._names.forget(connection)
+        self._log.forget(connection)
+        self._writer.forget(connection)
+        return None
+
+    def rest(self) -> object:
+        return self._writer.rest()
+
+    def take_frames(self, values: list[tuple[Connection, Any]]) -> None:
+        self._writer.put(values)
+
+    def take_rest(self, values: list[Any]) -> None:
+        for value in values:
+            self._writer.put_rest(value)
+
+
 def _read_one(
     one: CaptureArgument,
     writer: FrameWriter,
@@ -274,6 +322,7 @@ def _read_one(
     left: int | None,
     allow_empty: bool,
     linked: bool,
+    jobs: int,
 ) -> tuple[Status, int | None]:
     """One capture. Gives its status and how many frames may still be shown."""
     names = LinkNames()
@@ -289,13 +338,17 @@ def _read_one(
     judges = writer.judges
     messages = writer.messages or selection.messages
     try:
-        options = CaptureOptions(messages=messages, keep=False, ended=True, counter=counter, judge=judges)
+        options = CaptureOptions(
+            messages=messages, keep=False, ended=True, counter=counter, judge=judges, jobs=jobs
+        )
         settled = _settled(one) if linked else {}
         with one.open(options) as capture:
             name = capture.name
             log = SettlementLog(names, settled)
             link_of = log.of if writer.links else names.of
             writer.begin(capture, names, log)
+            if left is None and selection.everything:
+                capture.share(_Work(writer, names, log))
             with _reported_if_interrupted(capture, writer), progress(capture, writer.streaming) as meter:
                 for records in capture.blocks():
                     seen += len(records)

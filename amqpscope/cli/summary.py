@@ -5,12 +5,19 @@ import shlex
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.cli.inputs import CaptureArgument, Paths, ReadingOptions, capture_status
+from amqpscope.cli.inputs import (
+    CaptureArgument,
+    JobsOption,
+    Paths,
+    ReadingOptions,
+    capture_status,
+    jobs_of,
+)
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import TextOrJson, progress, say
 from amqpscope.cli.place_options import connection_option
@@ -18,10 +25,11 @@ from amqpscope.cli.selection import Selection, WantedConnection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions
+from amqpscope.input.diagnoses_work import DiagnosesWork
 from amqpscope.limits import MAX_SUMMARY_DETAILS, MAX_SUMMARY_ROWS
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
-from amqpscope.model.records import Connection
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import is_amqp
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.capture_summary import CaptureSummary
@@ -86,17 +94,19 @@ def summary(
             ),
         ),
     ] = None,
+    jobs: JobsOption = None,
     reading: ReadingOptions,
 ) -> int:
     """Show the peers, the links and the traffic of each connection, and how and why the connection ended."""
     wanted = None if connection is None else WantedConnection(connection)
+    processes = jobs_of(jobs)
     statuses = []
     captures = reading.captures(paths)
     if output is not None:
         _may_draw(captures, output)
     for one in captures:
         try:
-            statuses.append(_summarise(one, wanted, everything, form, reading.allow_empty))
+            statuses.append(_summarise(one, wanted, everything, form, reading.allow_empty, processes))
         except CaptureError as error:
             sys.stdout.flush()
             say(str(error))
@@ -127,15 +137,20 @@ def _summarise(
     everything: bool,
     form: TextOrJson,
     allow_empty: bool,
+    jobs: int,
 ) -> Status:
     if wanted is not None:
         wanted.restart()
     gathered = CaptureSummary({})
     text = form is TextOrJson.text
-    with one.open(CaptureOptions(keep=False, ended=True, judge=True)) as capture:
+    options = CaptureOptions(keep=False, ended=True, judge=True, jobs=jobs)
+    with one.open(options) as capture:
         writer = _TextWriter(capture, wanted is not None) if text else _JsonWriter()
+        work = _Work(gathered, writer, everything)
         if wanted is not None:
             writer.about = wanted.takes
+        else:
+            capture.share(work)
 
         def over() -> None:
             findings = capture.take_findings()
@@ -144,13 +159,14 @@ def _summarise(
             for analysis in capture.take_ended():
                 connection = analysis.connection
                 known, found = gathered.take(analysis)
+                made = work.received.pop(connection, None)
                 asked_for = wanted is None or wanted.takes(connection)
                 if asked_for:
                     writer.diagnoses.add(found, analysis.order, connection)
-                if asked_for and (everything or connection.frames or is_amqp(connection.protocol)):
+                if asked_for and _is_shown(connection, everything):
                     writer.taken += 1
                     try:
-                        writer.add(analysis, known, found)
+                        writer.add(analysis, made or writer.make(analysis, known, found, False))
                     except Exception as error:
                         capture.fail(connection, error)
                 else:
@@ -184,6 +200,44 @@ def _summarise(
         return capture_status(capture, allow_empty)
 
 
+def _is_shown(connection: Connection, everything: bool) -> bool:
+    """Whether a connection that is asked for is shown; everything: also one that is not AMQP."""
+    return everything or bool(connection.frames) or is_amqp(connection.protocol)
+
+
+class _Work(DiagnosesWork):
+    """The summary, where several processes read the capture. received: what other processes have made of
+    connections, as `_Writer.make` does.
+    """
+
+    def __init__(self, gathered: CaptureSummary, writer: "_Writer", everything: bool) -> None:
+        super().__init__(gathered.diagnoses)
+        self._gathered = gathered
+        self._writer = writer
+        self._everything = everything
+        self.received: dict[Connection, tuple[Any, ...]] = {}
+
+    def frames(self, records: list[FrameRecord]) -> tuple[()]:
+        for record in records:
+            self._gathered.add(record)
+        return ()
+
+    def judge(self, findings: list[Finding]) -> None:
+        super().judge(findings)
+        self._writer.take(findings)
+
+    def over(self, analysis: ConnectionAnalysis, last: bool) -> object:
+        known, found = self._gathered.take(analysis)
+        shown = _is_shown(analysis.connection, self._everything)
+        return self.made(found), self._writer.make(analysis, known, found, last) if shown else None
+
+    def take_over(self, connection: Connection, value: Any) -> None:
+        diagnosed, made = value
+        super().take_over(connection, diagnosed)
+        if made is not None:
+            self.received[connection] = made
+
+
 class _Writer(ABC):
     """Writes the summary of a capture when all is read.
 
@@ -203,10 +257,21 @@ class _Writer(ABC):
         """The next findings, if there are any: those of a connection before it is over, but for some."""
 
     @abstractmethod
-    def add(
-        self, analysis: ConnectionAnalysis, known: ConnectionOverview | None, diagnoses: list[Diagnosis]
-    ) -> None:
-        """One connection, which is over. known: what its frames said, None if it had none."""
+    def make(
+        self,
+        analysis: ConnectionAnalysis,
+        known: ConnectionOverview | None,
+        diagnoses: list[Diagnosis],
+        late: bool,
+    ) -> tuple[Any, ...]:
+        """What `add` takes of a connection that is over, as plain values.
+
+        known: what its frames said, None if it had none. late: findings on it may still come.
+        """
+
+    @abstractmethod
+    def add(self, analysis: ConnectionAnalysis, made: tuple[Any, ...]) -> None:
+        """One connection, which is over. made: by `make`, here or in another process."""
 
     @abstractmethod
     def write(self, capture: Capture) -> None:
@@ -219,10 +284,17 @@ class _JsonWriter(_Writer):
     def take(self, findings: list[Finding]) -> None:
         """The object has no findings."""
 
-    def add(
-        self, analysis: ConnectionAnalysis, known: ConnectionOverview | None, diagnoses: list[Diagnosis]
-    ) -> None:
-        self.reported.put(int(analysis.order), json.dumps(connection_object(analysis, known)))
+    def make(
+        self,
+        analysis: ConnectionAnalysis,
+        known: ConnectionOverview | None,
+        diagnoses: list[Diagnosis],
+        late: bool,
+    ) -> tuple[Any, ...]:
+        return (json.dumps(connection_object(analysis, known)),)
+
+    def add(self, analysis: ConnectionAnalysis, made: tuple[Any, ...]) -> None:
+        self.reported.put(int(analysis.order), made[0])
 
     def write(self, capture: Capture) -> None:
         connections = (text for _, text in self.reported)
@@ -257,6 +329,8 @@ class _TextWriter(_Writer):
         # What is shown of connections that went wrong, and of the first few, by their order: what happened,
         # its numbers, and what was found.
         self._details: dict[int, list[str]] = {}
+        # How many of them were made.
+        self._made = 0
 
     def take(self, findings: list[Finding]) -> None:
         for finding in findings:
@@ -265,11 +339,26 @@ class _TextWriter(_Writer):
                 found = self._findings[finding.connection] = ConnectionFindings()
             found.add(finding)
 
-    def add(
-        self, analysis: ConnectionAnalysis, known: ConnectionOverview | None, diagnoses: list[Diagnosis]
-    ) -> None:
-        found = self._findings.get(analysis.connection) or ConnectionFindings()
-        row = SummaryRow(analysis, known, found, diagnoses)
+    def make(
+        self,
+        analysis: ConnectionAnalysis,
+        known: ConnectionOverview | None,
+        diagnoses: list[Diagnosis],
+        late: bool,
+    ) -> tuple[Any, ...]:
+        row = SummaryRow(analysis, known, self._found(analysis), diagnoses)
+        # A share of the connections fills no more room than all of them.
+        if not (late or self._has_room(self._made, row.rank < FINE)):
+            return row.dump(), "", ""
+        self._made += 1
+        happened = self._paint([*connection_lines(analysis, known, self._width)])
+        numbers = "" if known is None else self._paint(number_lines(analysis, known, self._width))
+        return row.dump(), happened, numbers
+
+    def add(self, analysis: ConnectionAnalysis, made: tuple[Any, ...]) -> None:
+        found = self._found(analysis)
+        dumped, happened, numbers = made
+        row = SummaryRow.load(dumped, found)
         wrong = row.rank < FINE
         alike = self._wrong if wrong else len(self._rows) - self._wrong
         if alike < MAX_SUMMARY_ROWS:
@@ -280,18 +369,24 @@ class _TextWriter(_Writer):
             self._more += not wrong
             self._more_wrong += wrong
             self._findings.pop(analysis.connection, None)
-        if not self._asked and len(self._details) >= (MAX_SUMMARY_DETAILS if wrong else _FEW):
-            return
-        details = [self._paint([*connection_lines(analysis, known, self._width)])]
-        if known is not None and (wrong or self._asked):
-            details.append(self._paint(number_lines(analysis, known, self._width)))
-        else:
-            details.append("")
-        details.append(self._paint(found.lines(self._file)))
-        if self._asked:
-            self.reported.put(row.order, "".join(details))
-        else:
-            self._details[row.order] = details
+        if self._has_room(len(self._details), wrong):
+            if not (wrong or self._asked):
+                numbers = ""
+            details = [happened, numbers, self._paint(found.lines(self._file))]
+            if self._asked:
+                self.reported.put(row.order, "".join(details))
+            else:
+                self._details[row.order] = details
+
+    def _found(self, analysis: ConnectionAnalysis) -> ConnectionFindings:
+        """The findings on a connection."""
+        return self._findings.get(analysis.connection) or ConnectionFindings()
+
+    def _has_room(self, before: int, wrong: bool) -> bool:
+        """Whether one more connection can be shown in full. before: how many are; wrong: something went wrong
+        with this one.
+        """
+        return self._asked or before < (MAX_SUMMARY_DETAILS if wrong else _FEW)
 
     def _paint(self, lines: list[Line]) -> str:
         return "".join(f"{self._painter.paint(line, 6)}\n" for line in lines)

@@ -2,8 +2,8 @@
 
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.cli.writers import FrameWriter
@@ -19,9 +19,9 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.notes import note_lines, notes_about
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
-from amqpscope.report.settlements import AnsweredMessages, SettlementLog
+from amqpscope.report.settlements import Place, SettledBy, SettlementLog
 from amqpscope.report.summary_text import connection_lines
-from amqpscope.report.timeline import Clock, Timeline, heading
+from amqpscope.report.timeline import Clock, FrameParts, Timeline, heading
 from amqpscope.report.verdict import answer, headline, kind
 from amqpscope.rules.peer_error import is_objection
 from amqpscope.rules.profiles import weight
@@ -47,13 +47,13 @@ class _Heading:
 class _ShownFrame:
     """The text of a frame, and what is found at it, which is shown below it."""
 
-    def __init__(self, record: FrameRecord, texts: list[str], line: tuple[Line, int]) -> None:
-        frame = record.frame
-        self.place: _Place = (record.connection, int(record.direction), int(frame.offset), frame.name)
+    def __init__(
+        self, connection: Connection, about: tuple[Any, ...], texts: list[str], line: tuple[Line, int]
+    ) -> None:
+        direction, offset, behind, name, self.packet, self.codes = about
+        self.place: _Place = (connection, direction, offset, name)
         # A rule that learns of a fault later knows of the frame where it ends.
-        self.end: _Place = (*self.place[:2], int(frame.offset + frame.size), frame.name)
-        self.packet = int(record.packet)
-        self.codes = {problem.code for problem in frame.problems}
+        self.end: _Place = (connection, direction, behind, name)
         # Its lines, the first of them as it was before it was painted.
         self.texts = texts
         self.line = line
@@ -115,34 +115,85 @@ class TimelineWriter(FrameWriter):
         for record in records:
             self.frame(record, self._log.of(record))
 
+    @property
+    def shares(self) -> bool:
+        return True
+
+    def make(self, records: list[FrameRecord]) -> Sequence[object]:
+        made = []
+        bare = self._painter.bare
+        for record in records:
+            (columns, reported, below), above, about, remark, answered = self._made(
+                record, self._log.of(record)
+            )
+            if bare:
+                reported = [("", "".join([text for _, text in reported]))]
+            settled = [(place, name, tuple(by)) for place, name, by in answered]
+            made.append(((columns, reported, below), above, about, remark, settled))
+        return made
+
+    def put(self, made: list[tuple[Connection, Any]]) -> None:
+        for connection, one in made:
+            self._show(connection, *one)
+
     def frame(self, record: FrameRecord, link: Link | None) -> None:
-        above = self._timeline.heading(record) or self._timeline.introduction(record)
-        first, *rest = self._timeline.frame_lines(record, link)
+        self._show(record.connection, *self._made(record, link))
+
+    def _made(
+        self, record: FrameRecord, link: Link | None
+    ) -> tuple[FrameParts, bool, tuple[Any, ...], str, Iterable[tuple[Place, str, tuple[Any, ...]]]]:
+        """What `_show` takes of a frame behind its connection. None of it depends on other connections."""
+        timeline = self._timeline
+        above = timeline.heading(record) or timeline.introduction(record)
         answered = self._log.answered
+        settled: Iterable[tuple[Place, str, tuple[Any, ...]]] = ()
         if answered is not None:
             remark = answered.text
+            if self.judges:
+                settled = answered.settled
         else:
             settled_by = self._log.settled_by(record)
             remark = "" if settled_by is None else settled_by.text
+        frame = record.frame
+        about = (
+            int(record.direction),
+            int(frame.offset),
+            int(frame.offset + frame.size),
+            frame.name,
+            int(record.packet),
+            [problem.code for problem in frame.problems],
+        )
+        return timeline.frame_parts(record, link), above is not None, about, remark, settled
+
+    def _show(
+        self,
+        connection: Connection,
+        parts: FrameParts,
+        headed: bool,
+        about: tuple[Any, ...],
+        remark: str,
+        settled: Iterable[tuple[Place, str, tuple[Any, ...]]],
+    ) -> None:
+        """The next frame. headed: a heading stands above it. about: see `_ShownFrame`. remark: behind its
+        line. settled: the frames that it answers.
+        """
+        first, *rest = self._timeline.assembled(parts)
         texts = [self._painter.paint(*first, remark)]
         texts += [self._painter.paint(line, hang) for line, hang in rest]
-        if self.judges:
-            shown = _ShownFrame(record, texts, first)
-            if above is not None:
-                connection = record.connection
-                shown.heading = self._headings.setdefault(connection, _Heading(connection))
-            self._keep(shown)
-            if answered is not None:
-                self._settle(record, answered)
-        else:
-            self._lines += texts if above is None else [self._painter.paint(above, INDENT), *texts]
-
-    def _settle(self, record: FrameRecord, answered: AnsweredMessages) -> None:
-        """Name a frame at those that it answers, as far as they are not written yet."""
-        for (_, direction, offset), name, settled_by in answered.settled:
-            at = self._places.get((record.connection, direction, offset, name))
+        if not self.judges:
+            if headed:
+                self._lines.append(self._painter.paint(heading(connection, about[4]), INDENT))
+            self._lines += texts
+            return
+        shown = _ShownFrame(connection, about, texts, first)
+        if headed:
+            shown.heading = self._headings.setdefault(connection, _Heading(connection))
+        self._keep(shown)
+        for (_, direction, offset), name, by in settled:
+            # Named at those that are not written yet.
+            at = self._places.get((connection, direction, offset, name))
             if at is not None:
-                at.texts[0] = self._painter.paint(*at.line, settled_by.text)
+                at.texts[0] = self._painter.paint(*at.line, SettledBy(*by).text)
 
     def _keep(self, frame: _ShownFrame) -> None:
         if len(self._frames) >= MAX_HELD_FRAMES:

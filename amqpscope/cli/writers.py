@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.cli.output import notes_to_stderr
@@ -66,6 +67,31 @@ class FrameWriter:
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""
 
+    @property
+    def shares(self) -> bool:
+        """Whether several processes may do this now: one `make`s what another `put`s.
+
+        The methods from here on are for that. All frames are asked for then.
+        """
+        return False
+
+    def share(self) -> None:
+        """From now on, this process only makes. It is asked for frames of some connections only."""
+
+    def make(self, records: list[FrameRecord]) -> Sequence[object]:
+        """What is written of the next frames: a plain value for each; or nothing, and `rest` has it."""
+        return ()
+
+    def put(self, made: list[tuple[Connection, Any]]) -> None:
+        """Write what `make` returned, each with the connection of its frame."""
+
+    def rest(self) -> object:
+        """What is not written frame by frame, as a plain value."""
+        return None
+
+    def put_rest(self, rest: Any) -> None:
+        """Take what `rest` returned."""
+
     def flush(self) -> None:
         """What was written is to be seen."""
 
@@ -108,21 +134,32 @@ class FramesJsonWriter(FrameWriter):
 
     def block(self, records: list[FrameRecord]) -> None:
         for start in range(0, len(records), _LINES_AT_ONCE):
-            some = records[start : start + _LINES_AT_ONCE]
-            if self.links:
-                for record in some:
-                    self.frame(record, self._log.of(record))
-            else:
-                self._lines += self._form.lines(some)
+            self._lines += self.make(records[start : start + _LINES_AT_ONCE])
             self.flush()
 
+    @property
+    def shares(self) -> bool:
+        return True
+
+    def make(self, records: list[FrameRecord]) -> list[str]:
+        if self.links:
+            return [self._line(record, self._log.of(record)) for record in records]
+        return self._form.lines(records)
+
+    def put(self, made: list[tuple[Connection, Any]]) -> None:
+        self._lines += [line for _, line in made]
+        self.flush()
+
     def frame(self, record: FrameRecord, link: Link | None) -> None:
+        self._lines.append(self._line(record, link))
+
+    def _line(self, record: FrameRecord, link: Link | None) -> str:
         line = self._form.line(record, link)
         if self.links:
             for linked in (self._log.answered, self._log.settled_by(record)):
                 if linked is not None:
                     line = f"{line[:-1]}, {linked.json}}}"
-        self._lines.append(line)
+        return line
 
     def flush(self) -> None:
         if not self._lines:
@@ -185,6 +222,23 @@ class CensusWriter(FrameWriter):
 
     def block(self, records: list[FrameRecord]) -> None:
         self._census.add(records)
+
+    @property
+    def shares(self) -> bool:
+        return True
+
+    def share(self) -> None:
+        self._census.clear()
+
+    def make(self, records: list[FrameRecord]) -> tuple[()]:
+        self._census.add(records)
+        return ()
+
+    def rest(self) -> object:
+        return self._census.dump()
+
+    def put_rest(self, rest: Any) -> None:
+        self._census.include(rest)
 
     def frame(self, record: FrameRecord, link: Link | None) -> None:
         self._census.add([record])

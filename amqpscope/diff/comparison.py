@@ -12,10 +12,11 @@ from amqpscope.diff.alignment import AlignedStep, aligned
 from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, Change, changes
 from amqpscope.diff.pairing import paired
 from amqpscope.diff.run import ComparedRun, Found, FoundDiagnosis
+from amqpscope.diff.side_by_side import Beside, compared_run
 from amqpscope.diff.transcript import DELIVERIES, OUTCOMES, SETTLEMENTS, Strand, Transcript, TranscriptPart
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.limits import MAX_DIFFERENCES
-from amqpscope.policy.policy import Policy, Rulings
+from amqpscope.policy.policy import Policy
 
 __all__ = ["ComparedDiagnosis", "ComparedFinding", "Comparison", "Difference", "Meeting", "compare"]
 
@@ -144,19 +145,16 @@ class Comparison:
         return all(one.same for one in self.meetings) and not any(one.counts for one in self.findings)
 
 
-def compare(a: ReplayableCapture, b: ReplayableCapture, policy: Policy) -> Comparison:
-    """Read two captures and compare them. policy: what of their findings is shown, and what counts.
+def compare(a: ReplayableCapture, b: ReplayableCapture, policy: Policy, jobs: int = 1) -> Comparison:
+    """Read two captures and compare them. policy: what of their findings is shown, and what counts. jobs: how
+    many processes may read; the result is the same.
 
     Raises CaptureError.
     """
     table = CanonicalFrameTable()
-    runs = []
-    for material in (a, b):
-        run = ComparedRun(material.name, table, Rulings(policy))
-        with material.capture(judge=True, ended=True) as capture:
-            run.read(capture)
-        runs.append(run)
-    return Comparison(runs[0], runs[1], table)
+    with Beside(b, policy, jobs) as beside:
+        first = compared_run(a, table, policy)
+        return Comparison(first, beside.take(table), table)
 
 
 def _meetings(a: list[Transcript], b: list[Transcript], table: CanonicalFrameTable) -> list[Meeting]:

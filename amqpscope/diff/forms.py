@@ -77,6 +77,11 @@ class CanonicalFrameTable:
         self._numbers[form] = len(self._forms) - 1
         return len(self._forms) - 1
 
+    @property
+    def forms(self) -> list[CanonicalFrame]:
+        """Those with a number, in the order of their numbers."""
+        return self._forms[1:]
+
     def form(self, number: int) -> CanonicalFrame:
         """The form with a number."""
         return self._forms[number]

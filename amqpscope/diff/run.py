@@ -1,9 +1,13 @@
 """One capture, read to be compared: the story of each of its connections, and its findings by fingerprint."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from amqpscope.diagnoses.capture import CaptureDiagnoses
 from amqpscope.diff.forms import CanonicalFrameTable
-from amqpscope.diff.transcript import Names, Room, Transcript
+from amqpscope.diff.transcript import KeptTranscript, Names, Room, Transcript
 from amqpscope.input.capture import Capture
+from amqpscope.input.diagnoses_work import plain_diagnosis
 from amqpscope.limits import MAX_COMPARED_CONNECTIONS, MAX_DIFFERENCES
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
@@ -88,6 +92,50 @@ class ComparedRun:
         self.notes = capture.notes
         self.protocols = capture.protocols
 
+    def dump(self) -> tuple[Any, ...]:
+        """All of it as values that another process can take. It was read to its end."""
+        connections = {_name(one.connection): one.connection for one in self.stories}
+        connections |= {_name(one.first.connection): one.first.connection for one in self.findings.values()}
+        connections |= {_name(one.connection): one.connection for one in self.notes if one.connection}
+        return (
+            [one.dump() for one in connections.values()],
+            [(_name(one.connection), one.kept()) for one in self.stories],
+            [
+                (mark, _name(one.first.connection), one.first.dump(), one.first.said, one.count, one.counts)
+                for mark, one in self.findings.items()
+            ],
+            [(key, plain_diagnosis(one.first), one.count) for key, one in self.diagnoses.items()],
+            [
+                (
+                    one.connection and _name(one.connection),
+                    one.code,
+                    int(one.packet),
+                    int(one.time),
+                    one.detail,
+                )
+                for one in self.notes
+            ],
+            (self.frames, self.protocols, self.encrypted, self.left_out, self.findings_left_out),
+        )
+
+    def restore(self, state: tuple[Any, ...], numbers: Sequence[int]) -> None:
+        """Become what `dump` returned. numbers: in the table, by those in the other process's table."""
+        dumped, stories, findings, diagnoses, notes, counts = state
+        connections = {_name(one): one for one in map(Connection.load, dumped)}
+        self.stories = [KeptTranscript(connections[name], kept, numbers) for name, kept in stories]
+        for mark, name, finding, said, count, counted in findings:
+            found = self.findings[mark] = Found(Finding.load(finding, connections[name]))
+            found.first.said = said
+            found.count, found.counts = count, counted
+        for key, diagnosis, count in diagnoses:
+            known = self.diagnoses[key] = FoundDiagnosis(Diagnosis(*diagnosis))
+            known.count = count
+        self.notes = [
+            Note(code, packet, time, detail, connections.get(name))
+            for name, code, packet, time, detail in notes
+        ]
+        self.frames, self.protocols, self.encrypted, self.left_out, self.findings_left_out = counts
+
     def _take(self, record: FrameRecord) -> None:
         self.frames += 1
         connection = record.connection
@@ -146,3 +194,7 @@ class ComparedRun:
                 known = self.findings[mark] = Found(finding)
             known.count += 1
             known.counts = known.counts or self._rulings.policy.counts(finding)
+
+
+def _name(connection: Connection) -> tuple[int, int]:
+    return connection.stream, connection.instance

@@ -13,6 +13,8 @@ need not be in both runs. That an answer is missing which is due, a finding tell
 
 from abc import ABC, abstractmethod
 from array import array
+from collections.abc import Sequence
+from typing import Any
 
 from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, FormEntry
 from amqpscope.limits import (
@@ -35,6 +37,7 @@ __all__ = [
     "OUTCOMES",
     "RETURNS",
     "SETTLEMENTS",
+    "KeptTranscript",
     "Names",
     "Room",
     "Strand",
@@ -237,6 +240,10 @@ class Transcript(ABC):
         self.cut("has more sessions, links, channels or consumers than diff can compare")
         return False
 
+    def kept(self) -> tuple[Any, ...]:
+        """What is compared, for `KeptTranscript`. No more comes."""
+        return (self.part, self.who, self.frames, self.cut_at, self.cut_for, self.midstream)
+
     def cut(self, why: str, packet: int = -1) -> None:
         """It is not compared from here on. packet: the one at hand if not given."""
         if not self.cut_for:
@@ -247,6 +254,27 @@ class Transcript(ABC):
         self._room.left -= count
         if self._room.left < 0:
             self.cut("the capture has more traffic than diff can keep")
+
+
+class KeptTranscript(Transcript):
+    """A connection that another process has read. kept: by `Transcript.kept`. numbers: of the forms, by those
+    that they had there.
+    """
+
+    def __init__(self, connection: Connection, kept: tuple[Any, ...], numbers: Sequence[int]) -> None:
+        super().__init__(connection, Room(), CanonicalFrameTable())
+        self.part, self.who, self.frames, self.cut_at, self.cut_for, self.midstream = kept
+        parts = [self.part]
+        for part in parts:
+            for strand in part.strands.values():
+                strand.forms = array("I", [numbers[form] for form in strand.forms])
+            parts += part.parts
+
+    def take(self, record: FrameRecord, links: LinkNames) -> None:
+        """No more comes."""
+
+    def finish(self) -> None:
+        """No more comes."""
 
 
 def _joined(before: CanonicalFrame, form: CanonicalFrame) -> CanonicalFrame:

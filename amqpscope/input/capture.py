@@ -33,6 +33,7 @@ from amqpscope.rules.editions import FINAL, following, known
 from amqpscope.rules.profiles import AUTO, under, valid
 
 if TYPE_CHECKING:
+    from amqpscope.input.shared_work import SharedWork
     from amqpscope.input.sharing import Sharing
 
 __all__ = ["Capture", "CaptureOptions", "check", "read", "together"]
@@ -115,9 +116,13 @@ class Capture:
         self._table = ConnectionTable(self.name, output, kept)
         # Connections that were still open when the reading was broken off in the middle of a block.
         self._cut_off: list[ConnectionAnalysis] = []
-        self._jobs = 1 if options.records or options.counter or via else options.jobs
+        self._jobs = 1 if via else options.jobs
+        # What is done with the frames and connections, where several processes do it.
+        self._work: SharedWork | None = None
         # Shares out the connections, if several processes are wanted and can be used.
         self._sharing: Sharing | None = None
+        # All was read, and the last connections are brought to their end.
+        self.ending = False
         self._begun = False
         self._closed = False
         # In the middle of a block, where nothing can be said to be complete.
@@ -206,6 +211,12 @@ class Capture:
         """Have something take each record when it is given out. To be called before the first block."""
         self._table.output.watch = watch
 
+    def share(self, work: "SharedWork") -> None:
+        """Have several processes do this work, if options ask for them; without it, one process makes frame
+        records. To be called before the first block.
+        """
+        self._work = work
+
     def tap(self, make: Callable[[ConnectionTable], PacketDecoder]) -> None:
         """Have the packets of one file pass through a decoder whose sink hands the segments on to the table.
 
@@ -284,11 +295,18 @@ class Capture:
         if self._jobs == 1 or not files or self._decoder is not None or self._table.output.secrets.given:
             return None
         from amqpscope.diagnoses.capture import CaptureDiagnoses
+        from amqpscope.input.diagnoses_work import DiagnosesWork
+        from amqpscope.input.shared_work import SharedWork
         from amqpscope.input.sharing import Sharing
 
-        if watch is not None and not isinstance(watch, CaptureDiagnoses):
-            return None
-        return Sharing(self._jobs, self._table, self._sources)
+        work = self._work
+        if work is None:
+            if self._table.output.records is not None or self._table.output.counter is not None:
+                return None  # frames would stay in the processes that decode them
+            if watch is not None and not isinstance(watch, CaptureDiagnoses):
+                return None
+            work = SharedWork() if watch is None else DiagnosesWork(watch)
+        return Sharing(self._jobs, self._table, self._sources, work)
 
     def _shared(self, reading: Iterator[None]) -> Generator[list[FrameRecord], None, bool]:
         """`blocks` of what is left, by several processes. False: it is to be read by this one."""
@@ -339,6 +357,7 @@ class Capture:
         """All was read: bring what is open to its end; gives way after each part of it."""
         while self._table.finish_some():
             yield
+        self.ending = True
         self._table.finish()
         yield
 

@@ -1,5 +1,6 @@
 """A capture that is read several times: a file, several that are one, or what came through a pipe."""
 
+import os
 import shutil
 import sys
 import tempfile
@@ -66,12 +67,20 @@ class ReplayableCapture:
         self._via = via
         self._dialect = dialect
         self._secrets = secrets
-        self._meter = meter
+        self.meter = meter
 
     @property
     def name(self) -> str:
         """What it is called."""
         return together([_name(path) for path in self._paths])
+
+    @property
+    def size(self) -> int | None:
+        """Octets of its files; None if one of them has no size, or came through a pipe."""
+        try:
+            return None if "-" in self._paths else sum(os.path.getsize(path) for path in self._paths)
+        except OSError:
+            return None
 
     @property
     def path(self) -> str:
@@ -137,7 +146,7 @@ class ReplayableCapture:
             name=self.name,
             via=self._via,
         )
-        capture.meter = self._meter
+        capture.meter = self.meter
         self._captures.append(capture)
         return capture
 

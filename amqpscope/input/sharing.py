@@ -2,10 +2,12 @@
 
 Theory of operation. One process begins. When enough is known it is forked: each worker reads on, follows the
 TCP of all connections, and analyses those of its share (`amqpscope.analysis.share`). What comes up in a
-worker is written down with the number of the step in which it came up. When all workers are done, the first
-process takes the results of all of them, block by block and in the order of the steps, as if it had made them
-itself. What only several connections show, it finds itself at the end, from what the workers kept of each
-connection.
+worker is written down with the number of the step in which it came up: findings, notes, connections that are
+over, and what the command makes of frames (`amqpscope.input.shared_work`). When all workers are done, the
+first process takes the results of all of them, block by block and in the order of the steps, as if it had
+made them itself. So no process has more in memory than what one block of the capture gives; the rest waits in
+temporary files. What only several connections show, the first process finds itself at the end, from what the
+workers kept of each connection.
 
 What connections have in common, and how all processes agree on it:
 
@@ -22,16 +24,16 @@ What connections have in common, and how all processes agree on it:
 
 from collections.abc import Iterator
 from heapq import merge
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.share import Share
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.source import CaptureSource
-from amqpscope.diagnoses.capture import CaptureDiagnoses, ReceivedDiagnoses
+from amqpscope.input.shared_work import SharedWork
 from amqpscope.input.workers import NotShared, Worker, Workers, may_fork
 from amqpscope.limits import MAX_KEPT_EXCERPTS, MIN_SHARED_OCTETS, SHARE_PROBE
-from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection
@@ -48,12 +50,15 @@ _Name = tuple[int, int]
 class _Block(NamedTuple):
     """What a worker found in one block of the capture: each thing with its step, and its connection's name.
 
-    connections: the state of each connection that is named. began: the time of the first frame so far, or 0.
+    frames: what the command makes of each frame, if anything. ended: with the order and the state of the
+    connection, and what the command makes of it. connections: the state of each connection that is named.
+    began: the time of the first frame so far, or 0.
     """
 
+    frames: list[tuple[int, _Name, object]]
     findings: list[tuple[int, _Name, tuple[object, ...], tuple[tuple[str, str], ...]]]
     notes: list[tuple[int, _Name | None, tuple[str, int, int, str]]]
-    ended: list[tuple[int, _Name, int, tuple[object, ...], list[tuple[Any, ...]], list[tuple[Any, ...]]]]
+    ended: list[tuple[int, _Name, int, tuple[object, ...], object]]
     connections: dict[_Name, tuple[object, ...]]
     began: int
 
@@ -61,11 +66,15 @@ class _Block(NamedTuple):
 class Sharing:
     """Decides when the connections of a capture are shared out, and does it.
 
-    jobs: how many processes. sources: the files. Made before the first block.
+    jobs: how many processes. sources: the files. work: what the command does with what comes up. Made before
+    the first block.
     """
 
-    def __init__(self, jobs: int, table: ConnectionTable, sources: list[CaptureSource]) -> None:
+    def __init__(
+        self, jobs: int, table: ConnectionTable, sources: list[CaptureSource], work: SharedWork
+    ) -> None:
         self._jobs = jobs
+        self._work = work
         self._table = table
         self._sources = sources
         self._workers: Workers | None = None
@@ -96,7 +105,7 @@ class Sharing:
         self._looked, self._left = octets_read, left
         if _excerpts(self._table):
             return False  # frames stay in the process that has decoded them
-        return lasts and rest >= MIN_SHARED_OCTETS and may_fork()
+        return lasts and rest >= MIN_SHARED_OCTETS and self._work.ready and may_fork()
 
     def share(self, capture: "Capture", rest: Iterator[None]) -> Iterator[None]:
         """Share out what is left of the capture; gives way while workers read, and after each block.
@@ -104,7 +113,7 @@ class Sharing:
         rest: reads the next block of the capture, each time it is asked. Raises NotShared, with nothing
         changed, if one process has to read on; CaptureError if a worker was killed.
         """
-        self._workers = Workers(self._jobs, lambda worker: self._work(worker, capture, rest))
+        self._workers = Workers(self._jobs, lambda worker: self._analyse(worker, capture, rest))
         try:
             yield from self._workers.wait()
             if not self._workers.agree():
@@ -121,7 +130,7 @@ class Sharing:
 
     # In a worker
 
-    def _work(self, worker: Worker, capture: "Capture", rest: Iterator[None]) -> None:
+    def _analyse(self, worker: Worker, capture: "Capture", rest: Iterator[None]) -> None:
         """Analyse a share of the connections to the end of the capture."""
         table = self._table
         output = table.output
@@ -129,15 +138,13 @@ class Sharing:
             source.separate()
         share = Share(worker.number, worker.of)
         table.take_share(share)
-        watch = output.watch
-        watches = watch if isinstance(watch, CaptureDiagnoses) else None
-        if watches is not None:
-            watches.several.share()
+        work = self._work
+        work.share()
         budget = _left(table)
         blocks = 0
         for _ in rest:
             blocks += 1
-            worker.put(_block(table, share, capture, watches))
+            worker.put(_block(table, share, capture, work))
             kept = [max(before - after, 0) for before, after in zip(budget, _left(table), strict=True)]
             of_all = worker.report(capture.octets_read, (blocks, int(share.step)), kept)
             if (
@@ -145,10 +152,10 @@ class Sharing:
                 or any(0 < room <= taken for room, taken in zip(budget, of_all, strict=True))
                 or table.totals.failed
                 or output.secrets.given
-                or (watches is not None and watches.several.incomplete)
+                or work.incomplete
             ):
                 raise NotShared
-        worker.put(table.correlation.whole)
+        worker.put((bool(table.correlation.whole), work.rest()))
 
     # In the first process
 
@@ -161,7 +168,8 @@ class Sharing:
         first = True
         for parts in zip(*self._workers.results(), strict=True):
             if not isinstance(parts[0], _Block):
-                table.correlation.whole = bool(parts[0])
+                table.correlation.whole = parts[0][0]
+                self._work.take_rest([rest for _, rest in parts])
                 break
             if not first:
                 yield
@@ -182,8 +190,12 @@ class Sharing:
 
     def _take_block(self, parts: tuple[_Block, ...], known: dict[_Name, Connection]) -> None:
         output = self._table.output
+        frames = sorted((one for part in parts for one in part.frames), key=itemgetter(0))
+        if frames:
+            self._work.take_frames([(known[name], value) for _, name, value in frames])
         findings = output.findings
-        assert findings is not None
+        if findings is None:
+            findings = []  # nothing is judged
         for _, name, state, said in merge(*(part.findings for part in parts), key=_step):
             finding = Finding.load(state, known[name])
             if said:
@@ -192,8 +204,8 @@ class Sharing:
         for _, where, (code, packet, time, detail) in merge(*(part.notes for part in parts), key=_step):
             connection = None if where is None else known[where]
             output.notes.append(Note(code, packet, time, detail, connection))
-        for _, name, order, dumped, diagnoses, facts in merge(*(part.ended for part in parts), key=_step):
-            self._end(known.pop(name), order, dumped, diagnoses, facts)
+        for _, name, order, dumped, made in merge(*(part.ended for part in parts), key=_step):
+            self._end(known.pop(name), order, dumped, made)
         times = [part.began for part in parts if part.began]
         self.began = min(times, default=0)
 
@@ -202,10 +214,9 @@ class Sharing:
         connection: Connection,
         order: int,
         dumped: tuple[object, ...],
-        diagnoses: list[tuple[Any, ...]],
-        facts: list[tuple[Any, ...]],
+        made: object,
     ) -> None:
-        """A connection is over: bring in what its worker left of it."""
+        """A connection is over: bring in what its worker left of it. made: by the command's work."""
         output = self._table.output
         analysis = ConnectionAnalysis.load(dumped, output)
         connection.stalls = analysis.connection.stalls
@@ -214,31 +225,35 @@ class Sharing:
         if analysis.left is not None:
             self._same[analysis.left.connection] = connection
         self._table.over(analysis)
-        if isinstance(output.watch, CaptureDiagnoses) and not analysis.forgotten:
-            received = ReceivedDiagnoses([Diagnosis(*one) for one in diagnoses], facts)
-            output.watch.received[connection] = received
+        if not analysis.forgotten:
+            self._work.take_over(connection, made)
 
 
-def _block(
-    table: ConnectionTable, share: Share, capture: "Capture", watches: CaptureDiagnoses | None
-) -> _Block:
+def _block(table: ConnectionTable, share: Share, capture: "Capture", work: SharedWork) -> _Block:
     """What came up in a worker since the last block."""
+    steps, records = share.take_record_steps(), table.output.take_records()
+    values = work.frames(records) if records else ()
+    frames = []
+    if values:
+        names = [_name(record.connection) for record in records]
+        frames = list(zip(steps, names, values, strict=True))
     findings = capture.take_findings_with(share.take_finding_steps())
-    if watches is not None:
-        watches.judge([finding for _, finding in findings])
+    work.judge([finding for _, finding in findings])
     if any(finding.around for _, finding in findings):
         raise NotShared  # frames stay in the process that has decoded them
     notes = list(zip(share.take_note_steps(), table.take_notes(), strict=True))
     ended = []
     named = {_name(finding.connection): finding.connection for _, finding in findings}
     named |= {_name(note.connection): note.connection for _, note in notes if note.connection is not None}
+    if values:
+        named |= {_name(record.connection): record.connection for record in records}
     for step, analysis in share.take_ended():
         connection = analysis.connection
         named[_name(connection)] = connection
-        made = [] if watches is None else [_plain(one) for one in watches.end(analysis)]
-        facts = [] if watches is None else watches.several.take_facts()
-        ended.append((int(step), _name(connection), int(analysis.order), analysis.dump(), made, facts))
+        made = work.over(analysis, capture.ending)
+        ended.append((int(step), _name(connection), int(analysis.order), analysis.dump(), made))
     return _Block(
+        frames,
         [(step, _name(one.connection), one.dump(), tuple(one.said.items())) for step, one in findings],
         [
             (
@@ -251,22 +266,6 @@ def _block(
         ended,
         {name: connection.dump() for name, connection in named.items()},
         table.began(),
-    )
-
-
-def _plain(one: Diagnosis) -> tuple[Any, ...]:
-    """A diagnosis as the values that it is made of."""
-    return (
-        one.code,
-        one.subject,
-        one.whose_move,
-        one.packet,
-        one.ended_packet,
-        one.seconds,
-        one.connection,
-        one.figures,
-        one.message,
-        one.packets,
     )
 
 

@@ -18,19 +18,19 @@ __all__ = ["CaptureSummary"]
 class CaptureSummary:
     """Gathers what the frames of a capture say, connection by connection, until it is taken.
 
-    limits: the configured limits of diagnoses.
+    limits: the configured limits of diagnoses. diagnoses: what makes them.
     """
 
     def __init__(self, limits: Mapping[str, float]) -> None:
         self._names = LinkNames()
-        self._diagnoses = CaptureDiagnoses(limits)
+        self.diagnoses: CaptureDiagnoses = CaptureDiagnoses(limits)
         self.connections: dict[Connection, ConnectionOverview] = {}
 
     def add(self, record: FrameRecord) -> None:
         """Take one frame record."""
         connection = record.connection
         summary = self.connections.get(connection)
-        watch = self._diagnoses.watch(connection, self._names.conversation(connection))
+        watch = self.diagnoses.watch(connection, self._names.conversation(connection))
         if summary is None:
             summary = ConnectionOverview(connection, watch.conversation)
             watch.measure()
@@ -42,7 +42,7 @@ class CaptureSummary:
 
     def judge(self, findings: list[Finding]) -> None:
         """Findings, of connections that are not over."""
-        self._diagnoses.judge(findings)
+        self.diagnoses.judge(findings)
 
     def take(self, analysis: ConnectionAnalysis) -> tuple[ConnectionOverview | None, list[Diagnosis]]:
         """What the frames of a connection said, None if it had none, and its diagnoses.
@@ -53,13 +53,13 @@ class CaptureSummary:
         self._names.forget(connection)
         known = self.connections.pop(connection, None)
         if known is not None:
-            watched = self._diagnoses.watch(connection)
+            watched = self.diagnoses.watch(connection)
             known.numbers = watched.numbers
             transport = watched.transport
             for side, peer in enumerate(PEERS):
                 known.of(peer).limit = int(transport.side(side).agreed)
-        return known, self._diagnoses.end(analysis)
+        return known, self.diagnoses.end(analysis)
 
     def finish(self) -> list[Diagnosis]:
         """All connections are over: the diagnoses that only several of them give."""
-        return self._diagnoses.finish()
+        return self.diagnoses.finish()

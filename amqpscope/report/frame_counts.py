@@ -1,6 +1,6 @@
 """Counting frames for `read --count`. Compiled, because it sees every frame of a capture."""
 
-from typing import Final
+from typing import Any, Final
 
 from amqpscope.model.records import Counter, FrameRecord
 from dissectors.interface import Frame
@@ -47,6 +47,28 @@ class Census(Counter):
         self.missing += frame.uncaptured
         if frame.problems:
             self.problems += 1
+
+    def clear(self) -> None:
+        """Begin to count anew."""
+        self.tallies = {}
+        self.frames = self.octets = self.problems = self.missing = 0
+
+    def dump(self) -> tuple[object, ...]:
+        """What was counted, as plain values."""
+        tallies = [(name, int(one.client), int(one.server)) for name, one in self.tallies.items()]
+        return (tallies, int(self.frames), int(self.octets), int(self.problems), int(self.missing))
+
+    def include(self, state: tuple[Any, ...]) -> None:
+        """Add what another one has counted, as `dump` returned it."""
+        tallies, frames, octets, problems, missing = state
+        for name, client, server in tallies:
+            tally = self.tallies.setdefault(name, FrameCount())
+            tally.client += client
+            tally.server += server
+        self.frames += frames
+        self.octets += octets
+        self.problems += problems
+        self.missing += missing
 
     def rows(self) -> list[tuple[str, int, int]]:
         """(name, frames of the client, frames of the server), in the order of a conversation."""

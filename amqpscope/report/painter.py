@@ -62,6 +62,11 @@ class Painter:
         """Columns of the output, None if it takes lines of any length."""
         return self._width
 
+    @property
+    def bare(self) -> bool:
+        """Whether neither styles nor a width matter, so that only the text of a line does."""
+        return self._width is None and not self._styles
+
     def paint(self, line: Line, hang: int = -1, remark: str = "") -> str:
         """One line, without a line end.
 

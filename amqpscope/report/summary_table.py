@@ -4,7 +4,7 @@ conn  client             traffic   amqp   findings  packet  ended
   62  till (Pika 1.4.4)  → crates  0-9-1  4 errors    3251  server closed: 505:unexpected-frame, packet 3266
 """
 
-from typing import Final
+from typing import Any, Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.diagnosis import Diagnosis
@@ -112,7 +112,9 @@ class SummaryRow:
         protocol = PROTOCOLS.get(connection.protocol)
         self.version = "" if protocol is None else protocol.version
         self.traffic = "" if known is None else _traffic(known)
-        self._trouble = next((one for one in worst_first(diagnoses) if is_trouble(one)), None)
+        # The code and the packet of the worst diagnosis that is trouble.
+        worst = next((one for one in worst_first(diagnoses) if is_trouble(one)), None)
+        self._trouble = None if worst is None else (worst.code, int(worst.packet))
         self.error = None if known is None else _error(known)
         self.ended, self.ended_badly = _ended(analysis, known, self.error, diagnoses)
 
@@ -131,14 +133,28 @@ class SummaryRow:
         style, text = self.findings.short
         if text or self._trouble is None:
             return style, text
-        return "note", self._trouble.code.removeprefix("diag/")
+        return "note", self._trouble[0].removeprefix("diag/")
 
     def _packet(self) -> int:
         """The packet to look at first: that of the worst finding, else of the worst diagnosis; 0 for none."""
         worst = self.findings.worst
         if worst is not None and weight(worst) != "note" and (worst.certain or self._trouble is None):
             return int(worst.packet)
-        return 0 if self._trouble is None else self._trouble.packet
+        return 0 if self._trouble is None else self._trouble[1]
+
+    def dump(self) -> tuple[object, ...]:
+        """What the table shows of it, as plain values, without its findings."""
+        shown = (self.order, self.stream, self.client, self.version, self.traffic)
+        return (*shown, self._trouble, self.ended, self.ended_badly)
+
+    @staticmethod
+    def load(state: tuple[Any, ...], findings: ConnectionFindings) -> "SummaryRow":
+        """The object of what `dump` returned, with these findings. It has no `error`."""
+        row = SummaryRow.__new__(SummaryRow)
+        row.findings, row.error = findings, None
+        row.order, row.stream, row.client, row.version, row.traffic, *rest = state
+        row._trouble, row.ended, row.ended_badly = rest
+        return row
 
     def cells(self) -> list[tuple[str, str]]:
         """The texts of the row with their styles."""

@@ -14,13 +14,18 @@ from amqpscope.report.line import INDENT, Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
 from amqpscope.report.redaction import guard
-from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.report.text_renderers import text_renderer
 from amqpscope.report.who import peer_line, who
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wording import count
 
-__all__ = ["TIME_FORMATS", "Clock", "Timeline", "heading"]
+__all__ = ["TIME_FORMATS", "Clock", "FrameParts", "Timeline", "heading"]
+
+FrameParts = tuple[tuple[int, int, int, int, str, str, int, bool], Line, list[Line]]
+"""All that is shown of a frame, whatever is shown of others: what its columns show (packet, time in ns,
+connection, channel, name, style and width of the name, whether the client sends), the rest of its line, and
+the lines below.
+"""
 
 TIME_FORMATS = {
     "r": "seconds since the capture's first frame",
@@ -117,22 +122,41 @@ class Timeline:
 
     def frame_lines(self, record: FrameRecord, link: Link | None) -> list[tuple[Line, int]]:
         """The same without the heading."""
-        shown: list[tuple[Line, int]] = []
+        return self.assembled(self.frame_parts(record, link))
+
+    def assembled(self, parts: FrameParts) -> list[tuple[Line, int]]:
+        """The lines of the next frame, of its parts."""
+        columns, reported, below = parts
+        line, width = self._head(columns)
+        line += reported
+        # What went wrong is worth another line on a narrow terminal; the rest is cut.
+        hang = width if any(style == "error" for style, _ in reported) else -1
+        shown = [(line, hang)]
+        shown += [(each, INDENT + 4) for each in below]
+        return shown
+
+    def frame_parts(self, record: FrameRecord, link: Link | None) -> FrameParts:
+        """What `frame_lines` consists of."""
         frame = record.frame
         message = record.message
         tells = text_renderer(frame)
         guarded, hidden, vague = guard(record, link, self._names, self._verbosity > 0)
-        line, width = self._head(record, tells)
+        columns = (
+            int(record.packet),
+            int(record.time),
+            record.connection.stream,
+            int(frame.channel),
+            frame.name,
+            tells.style(frame),
+            int(tells.name_width),
+            record.peer == CLIENT,
+        )
         reported = tells.line(frame, link, message, vague)
-        line += reported
-        # What went wrong is worth another line on a narrow terminal; the rest is cut.
-        hang = width if any(style == "error" for style, _ in reported) else -1
-        shown.append((line, hang))
+        below: list[Line] = []
         verbosity = self._verbosity
         wrong = [] if message is None else FORMS.of(frame).message_problems(record)
         if not frame.problems and not verbosity and not wrong:
-            return shown
-        below: list[Line] = []
+            return columns, reported, below
         if verbosity:
             below.append(_evidence(record))
             below += tells.fields(frame, guarded, verbosity)
@@ -151,34 +175,32 @@ class Timeline:
                 below += details.octets(frame, tells.shown_octets(frame), guarded)
             if wrong:
                 below += tells.message_octets(message, hidden)
-        shown += [(each, INDENT + 4) for each in below]
-        return shown
+        return columns, reported, below
 
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""
         self._seen.discard(connection)
         self._unnamed.discard(connection)
 
-    def _head(self, record: FrameRecord, tells: TextRenderer) -> tuple[Line, int]:
+    def _head(self, shown: tuple[int, int, int, int, str, str, int, bool]) -> tuple[Line, int]:
         """The columns before the details, and how wide they are."""
-        frame = record.frame
-        packet = str(record.packet)
-        time = self._clock.show(record.time)
-        number = str(record.connection.stream)
-        channel = "" if frame.channel < 0 else str(frame.channel)
+        in_packet, at, stream, on_channel, called, style, name_width, by_client = shown
+        packet = str(in_packet)
+        time = self._clock.show(at)
+        number = str(stream)
+        channel = "" if on_channel < 0 else str(on_channel)
         self._packet = max(self._packet, len(packet))
         self._time = max(self._time, len(time))
         self._connection = max(self._connection, len(number))
         self._channel = max(self._channel, len(channel))
-        self._name = max(self._name, tells.name_width)
-        peer = record.peer
+        self._name = max(self._name, name_width)
         columns = f"{packet:>{self._packet}} {time:>{self._time}} {number:>{self._connection}} "
-        name = f"{frame.name:<{self._name}} "
+        name = f"{called:<{self._name}} "
         line: Line = [
             ("dim", columns),
-            (peer, "C→ " if peer == CLIENT else " ←S"),
+            (CLIENT, "C→ ") if by_client else (SERVER, " ←S"),
             ("dim", f" {channel:>{self._channel}} "),
-            (tells.style(frame), name),
+            (style, name),
         ]
         return line, len(columns) + 3 + self._channel + 2 + len(name)
 

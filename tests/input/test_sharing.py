@@ -1,4 +1,4 @@
-"""`check --jobs`: several processes report what one reports."""
+"""`--jobs`: several processes write what one writes."""
 
 from __future__ import annotations
 
@@ -59,6 +59,43 @@ def test_several_processes_report_what_one_reports() -> None:
     assert crowded == "0 shared, 1 not"
 
 
+def test_other_commands_write_what_one_process_writes() -> None:
+    recorded = [*ROOT.glob("captures/rules/*/*/violating.pcap"), *ROOT.glob("captures/situations/*.pcap")]
+    paths = [SEVERAL, DEMO, *share(sorted(recorded), 12, "shares of other commands")]
+    result = trial("commands", 27, examples(12), *paths)
+    assert result.out == ""
+    used, not_used = (int(words.split()[0]) for words in result.err.splitlines()[-1].split(", "))
+    assert used > not_used + 60
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["summary"],
+        ["summary", "--format", "json"],
+        ["read"],
+        ["read", "--format", "ndjson"],
+        ["read", "--count"],
+        ["diff", DEMO],
+    ],
+    ids=lambda command: "-".join(map(str, command[:3:2])),
+)
+def test_a_killed_worker_is_an_error_of_other_commands(command: list[str]) -> None:
+    result = trial("kill", *command, "--jobs", 2, SEVERAL)
+    assert result.status == 2
+    assert "a worker process was ended by signal 9" in result.err
+    assert "Traceback" not in result.err
+    assert "a worker is left" not in result.err
+
+
+@pytest.mark.parametrize("command", ["summary", "read", "diff"])
+def test_an_interrupted_run_of_other_commands_ends_its_workers(command: str) -> None:
+    result = trial("interrupt", command, *([DEMO] if command == "diff" else []), "--jobs", 2, SEVERAL)
+    assert result.status == 130
+    assert "Traceback" not in result.err
+    assert "a worker is left" not in result.err
+
+
 def test_a_killed_worker_is_an_error(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     result = trial("kill", "check", "--jobs", 2, "--format", "ndjson", "--output", report, SEVERAL)
@@ -110,6 +147,28 @@ def test_one_process_reads_standard_input(
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(octets)))
     result = amqpscope(capsys, "check", "--jobs", 2, "--format", "ndjson", "-")
     assert "Q-EXCL-DELETE" in result.out
+
+
+@pytest.mark.parametrize("command", [["summary"], ["read"], ["read", "--count"]])
+def test_one_process_reads_standard_input_for_other_commands(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("amqpscope.input.sharing.Sharing.due", lambda *_: pytest.fail("asked"))
+    outs = []
+    for more in ([], ["--jobs", 2]):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(SEVERAL.read_bytes())))
+        outs.append(amqpscope(capsys, *command, *more, "-"))
+    assert outs[0] == outs[1]
+    assert outs[0].out
+
+
+def test_one_process_compares_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("amqpscope.diff.side_by_side.Workers", lambda *_: pytest.fail("started"))
+    monkeypatch.setattr("amqpscope.diff.side_by_side.SHARE_PROBE", 1)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(SEVERAL.read_bytes())))
+    assert amqpscope(capsys, "diff", "--jobs", 2, SEVERAL, "-").status == 0
 
 
 @pytest.mark.parametrize("jobs", ["0", "65", "two", "-1", "1.5", "", "٣"])

@@ -3,6 +3,7 @@
     compare SEED COUNT PATH...  compare what one process and several report of each capture, and of so many
                                 captures made of several recorded ones, in part damaged; then of the first
                                 capture, where its connections keep too much for each other
+    commands SEED COUNT PATH... the same for what other commands write
     kill ARGUMENTS...           run `amqpscope ARGUMENTS`, but a worker is killed in the middle
     interrupt ARGUMENTS...      the same, but the program is interrupted while the workers read
 
@@ -12,12 +13,13 @@ many captures were shared out, and how many were read by one process after all.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,6 +28,9 @@ from support import damage
 
 from amqpscope.cli.inputs import CaptureArgument
 from amqpscope.cli.main import run
+from amqpscope.diff import comparison, side_by_side
+from amqpscope.diff.forms import CanonicalFrameTable
+from amqpscope.diff.run import ComparedRun
 from amqpscope.input import capture, sharing, workers
 from amqpscope.policy.judging import judge
 from amqpscope.policy.policy import Policy
@@ -35,6 +40,17 @@ from amqpscope.report.writer import Writers
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 FORMS = ("json", "ndjson", "junit", "markdown", "sarif", "github")
+COMMANDS = (
+    ("summary",),
+    ("summary", "--all", "--format", "json"),
+    ("read",),
+    ("read", "-vv", "-t", "d", "--no-verdicts"),
+    ("--color", "always", "read", "-v"),
+    ("read", "--format", "ndjson", "--bodies"),
+    ("read", "--format", "json", "--linked"),
+    ("read", "--count"),
+    ("read", "--count", "--format", "json"),
+)
 SHARED: list[bool] = []
 """Of each capture for which workers were started: whether their results were used."""
 
@@ -59,7 +75,7 @@ class Workers(workers.Workers):
 class Killed(Sharing):
     """One of its workers is killed behind its first block."""
 
-    def _work(self, worker: workers.Worker, of: capture.Capture, rest: Iterator[None]) -> None:
+    def _analyse(self, worker: workers.Worker, of: capture.Capture, rest: Iterator[None]) -> None:
         def killed() -> Iterator[None]:
             next(rest)
             yield
@@ -67,7 +83,22 @@ class Killed(Sharing):
                 os.kill(os.getpid(), signal.SIGKILL)
             yield from rest
 
-        super()._work(worker, of, killed())
+        super()._analyse(worker, of, killed())
+
+
+class KilledBeside(side_by_side.Beside):
+    """Its worker is killed as soon as it works."""
+
+    def _work(self, worker: workers.Worker) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class CountedBeside(side_by_side.Beside):
+    """Remembers whether the worker's result was used."""
+
+    def take(self, table: CanonicalFrameTable) -> ComparedRun:
+        SHARED.append(self._workers is not None)
+        return super().take(table)
 
 
 def reported(paths: list[str], jobs: int, forms: tuple[str, ...]) -> dict[str, str]:
@@ -89,6 +120,27 @@ def compare(paths: list[str], jobs: int, forms: tuple[str, ...] = FORMS) -> None
     if one != several:
         differ = [form for form, text in one.items() if text != several[form]]
         print(f"{jobs} processes report something else: {', '.join(differ)}: {' '.join(paths)}")
+
+
+def written(command: tuple[str, ...], paths: list[str], jobs: int) -> tuple[int, str, str]:
+    """The exit status of a command, and what it writes."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = run([*command, "--jobs", str(jobs), *paths])
+    return int(status), out.getvalue(), err.getvalue()
+
+
+def compare_commands(
+    chance: Random, path: str, jobs: int, commands: Sequence[tuple[str, ...]], other: str
+) -> None:
+    """Print which commands write something else of a capture in several processes. other: for `diff`."""
+    for command in commands:
+        if written(command, [path], 1) != written(command, [path], jobs):
+            print(f"{' '.join(command)}: {jobs} processes write something else: {path}")
+    compared = ("diff", "--all", *chance.choice([(), ("--format", "json")]))
+    pair = chance.choice([[path, other], [other, path]])
+    if written(compared, pair, 1) != written(compared, pair, 2):
+        print(f"{' '.join(compared)}: 2 processes write something else: {' '.join(pair)}")
 
 
 def mixed(chance: Random, recorded: list[Path]) -> bytes:
@@ -116,37 +168,52 @@ def mixed(chance: Random, recorded: list[Path]) -> bytes:
     return octets
 
 
-def by_chance(seed: int, count: int) -> None:
+def by_chance(seed: int, count: int, commands: bool) -> None:
     chance = Random(seed)
+    other = str(CAPTURES / "demo.pcap")
     recorded = sorted(one for one in CAPTURES.rglob("*.pcap") if one.stat().st_size < 20_000)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             path = Path(folder, f"{seed}-{number}.pcap")
             path.write_bytes(mixed(chance, recorded))
             capture.BLOCK = chance.choice([64, 300, 2000, 8000])  # type: ignore[misc]
-            compare([str(path)], chance.choice([2, 3, 5]), chance.choice([FORMS, ("text",)]))
+            jobs = chance.choice([2, 3, 5])
+            if commands:
+                compare_commands(chance, str(path), jobs, chance.sample(COMMANDS, 4), other)
+                other = str(path)
+            else:
+                compare([str(path)], jobs, chance.choice([FORMS, ("text",)]))
 
 
 def main(how: str, *arguments: str) -> int:
     """Do what the module says. Returns the exit status."""
     changed: Any = sharing
     changed.MIN_SHARED_OCTETS = changed.SHARE_PROBE = 1
+    besides: Any = side_by_side
+    besides.SHARE_PROBE = 1
+    changed_comparison: Any = comparison
+    changed_comparison.Beside = KilledBeside if how == "kill" else CountedBeside
     changed.Sharing = Killed if how == "kill" else Sharing
     if how == "interrupt":
-        changed.Workers = Workers
+        changed.Workers = besides.Workers = Workers
     capture.BLOCK = 512  # type: ignore[misc]
     status = 0
     if how == "compare":
         seed, count, *paths = arguments
         for path in paths:
             compare([path], 3)
-        by_chance(int(seed), int(count))
+        by_chance(int(seed), int(count), False)
         print(f"{sum(SHARED)} of {len(SHARED)}", file=sys.stderr)
         SHARED.clear()
         usual = sharing._left
         changed._left = lambda table: [usual(table)[0] - 8191, usual(table)[1] - 65535]
         capture.BLOCK = 512  # type: ignore[misc]
         compare([paths[0]], 2)
+    elif how == "commands":
+        seed, count, *paths = arguments
+        for path, other in zip(paths, [*paths[1:], paths[0]], strict=True):
+            compare_commands(Random(path), path, 3, COMMANDS, other)
+        by_chance(int(seed), int(count), True)
     else:
         status = run(list(arguments))
     try:
