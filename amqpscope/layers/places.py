@@ -4,6 +4,7 @@ from bisect import bisect_right
 from typing import Any
 
 from amqpscope.limits import MAX_LAYER_PLACES
+from dissectors.wire import i64
 
 __all__ = ["Places"]
 
@@ -20,9 +21,14 @@ class Places:
         # Which marks the octets above reach one by one with those below.
         self._even: list[bool] = []
         self._forgotten = False
+        # What was asked for last, -1 if that is not known any more, and the answer: all frames of one packet
+        # acknowledge the same.
+        self._asked: i64 = -1
+        self._answer: i64 = 0
 
-    def add(self, outer: int, inner: int, even: bool = False) -> None:
+    def add(self, outer: i64, inner: i64, even: bool = False) -> None:
         """The first `outer` octets below carry `inner` ones. even: the last ones are carried one by one."""
+        self._asked = -1
         self._outer.append(outer)
         self._inner.append(inner)
         self._even.append(even)
@@ -32,12 +38,18 @@ class Places:
             del self._even[:MAX_LAYER_PLACES]
             self._forgotten = True
 
-    def inner(self, outer: int) -> int:
+    def inner(self, outer: i64) -> i64:
         """How many octets the first `outer` ones below carry; -1 if that is not known any more."""
+        if outer != self._asked or outer < 0:
+            self._answer = self._inner_of(outer)
+            self._asked = outer
+        return self._answer
+
+    def _inner_of(self, outer: i64) -> i64:
         index = bisect_right(self._outer, outer)
-        known = self._inner[index - 1] if index else 0
-        if not index and self._forgotten:
+        if index == 0 and self._forgotten:
             return -1
+        known: i64 = self._inner[index - 1] if index > 0 else 0
         if index < len(self._outer) and self._even[index]:
             return max(known, self._inner[index] - (self._outer[index] - outer))
         return known

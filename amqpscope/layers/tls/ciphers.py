@@ -49,14 +49,14 @@ class RecordCipher(ABC):
     does not show.
     """
 
-    form = ""
+    form: str = ""
 
     def __init__(self, of: Suite) -> None:
-        self.suite = of
-        self.number = 0
-        self.kind = 0
-        self.stage = 2
-        self.padded = False
+        self.suite: Suite = of
+        self.number: int = 0
+        self.kind: int = 0
+        self.stage: int = 2
+        self.padded: bool = False
 
     @abstractmethod
     def open(self, number: int, header: bytes, body: bytes, before: bytes) -> bytes | None:
@@ -97,13 +97,13 @@ class Traffic13(RecordCipher):
         plain = _opened(self.aead, (self.iv ^ number).to_bytes(12, "big"), body, header)
         if plain is None:
             return None
-        content = plain.rstrip(b"\0")
-        if len(content) != len(plain):
+        if plain.endswith(b"\0"):
             self.padded = True
-        if not content:
+            plain = plain.rstrip(b"\0")
+        if not plain:
             return None
-        self.kind = content[-1]
-        return content[:-1]
+        self.kind = plain[-1]
+        return plain[:-1]
 
     def updated(self) -> "Traffic13":
         """The keys behind a KeyUpdate (RFC 8446, section 7.2)."""

@@ -36,6 +36,7 @@ from amqpscope.limits import (
     MAX_TLS_TRIALS_ALL,
 )
 from amqpscope.reassembly.provenance import Provenance
+from dissectors.wire import i64
 
 __all__ = ["TlsStream"]
 
@@ -55,44 +56,44 @@ class TlsStream(LayerStream):
 
     def __init__(self, session: TlsSession, direction: int, header: int) -> None:
         super().__init__()
-        self.header = header
-        self.session = session
-        self.direction = direction
+        self.header: i64 = header
+        self.session: TlsSession = session
+        self.direction: int = direction
         # The cipher of the records that come, and those that may follow; empty in the clear.
         self.chain: list[RecordCipher] = []
         # The records are protected and cannot be read; only their headers are looked at, while these are
         # found.
-        self.opaque = False
-        self.blind = False
+        self.opaque: bool = False
+        self.blind: bool = False
         # The octets that make no whole record yet, and where the first of them stands in TCP's stream.
-        self.pending = bytearray()
-        self.at = 0
+        self.pending: bytearray = bytearray()
+        self.at: i64 = 0
         # A record is searched for among them; where each piece of them begins, and where it comes from.
-        self.searching = False
+        self.searching: bool = False
         self.pieces: list[tuple[int, Provenance]] = []
         # Octets that are missing since the last record that authenticated, and records that did not.
-        self.missing = 0
-        self.failed = 0
+        self.missing: i64 = 0
+        self.failed: i64 = 0
         # Attempts to open a record that failed since.
-        self.trials = 0
+        self.trials: i64 = 0
         # Octets of a lost record that still come, and the last octets of those that came.
-        self.skip = 0
-        self.tail = b""
+        self.skip: i64 = 0
+        self.tail: bytes = b""
         # Handshake messages that are not whole; octets of one are missing.
-        self.messages = bytearray()
+        self.messages: bytearray = bytearray()
         # Octets handed on; at which octet of TCP's stream how many of them were there.
-        self.given = 0
-        self.places = Places()
+        self.given: i64 = 0
+        self.places: Places = Places()
         # 0-RTT data of which it is not known whether the server takes them.
         self.early: list[tuple[bytes, int, Provenance]] = []
-        self.early_octets = 0
+        self.early_octets: i64 = 0
 
     # From TCP
 
-    def begin_at(self, offset: int) -> None:
+    def begin_at(self, offset: i64) -> None:
         self.at = offset
 
-    def join(self, offset: int) -> None:
+    def join(self, offset: i64) -> None:
         """The capture begins in the middle: the octets from this offset of TCP's stream on come first."""
         self.given = offset
         self.places.add(offset, offset, True)
@@ -103,10 +104,10 @@ class TlsStream(LayerStream):
         """Whether no record was opened yet of a connection that was joined in the middle."""
         return self.session.midstream and not self.chain and not self.opaque
 
-    def inner(self, outer: int) -> int:
+    def inner(self, outer: i64) -> i64:
         return self.places.inner(outer)
 
-    def data(self, offset: int, buf: bytes, start: int, end: int, provenance: Provenance) -> None:
+    def data(self, offset: i64, buf: bytes, start: i64, end: i64, provenance: Provenance) -> None:
         if self.header > 0:
             size = min(self.header, end - start)
             self.above.data(self.given, buf, start, start + size, provenance)
@@ -167,7 +168,7 @@ class TlsStream(LayerStream):
         used = self.records(held, 0, len(held), provenance)
         self.keep(held[used:], provenance)
 
-    def records(self, buf: bytes, pos: int, end: int, provenance: Provenance) -> int:
+    def records(self, buf: bytes, pos: i64, end: i64, provenance: Provenance) -> i64:
         """Take the whole records of buf[pos:end], the first of which is at `at`. Gives the index behind."""
         while end - pos >= HEADER:
             if not plausible(buf, pos):
@@ -185,7 +186,7 @@ class TlsStream(LayerStream):
                 break
         return pos
 
-    def gap(self, offset: int, size: int, packet: int, time: int) -> None:
+    def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         place = Provenance(packet, time, -1)
         if self.session.lacking:
             self.session.hold(HeldOctets(self.direction, offset, b"", size, place))
@@ -217,7 +218,7 @@ class TlsStream(LayerStream):
         self.begin_search(offset + size)
         self.tear(self.given, size, packet, time)
 
-    def tear(self, offset: int, size: int, packet: int, time: int) -> None:
+    def tear(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         """Report so many octets of TCP as a hole of unknown size."""
         if offset == self.given:
             self.above.tear(self.given, size, packet, time)
@@ -236,7 +237,7 @@ class TlsStream(LayerStream):
 
     # Loss
 
-    def lose_record(self, size: int, rest: int, place: Provenance) -> None:
+    def lose_record(self, size: i64, rest: i64, place: Provenance) -> None:
         """`size` octets of the record begun are missing, of the `rest` that it still has."""
         kind = self.pending[0]
         body = (self.pending[3] << 8) | self.pending[4]
@@ -261,7 +262,7 @@ class TlsStream(LayerStream):
             self.given += body
             self.place(self.at + self.skip)
 
-    def begin_search(self, offset: int) -> None:
+    def begin_search(self, offset: i64) -> None:
         """From this offset of TCP's stream on, the next record is searched for."""
         self.pending = bytearray()
         self.pieces = []
@@ -310,7 +311,7 @@ class TlsStream(LayerStream):
         first = bisect_right(self.pieces, self.at, key=lambda piece: piece[0]) - 1
         del self.pieces[: max(first, 0)]
 
-    def found(self, held: bytes, pos: int, size: int, content: bytes) -> None:
+    def found(self, held: bytes, pos: i64, size: i64, content: bytes) -> None:
         """A record of `size` octets at held[pos:] authenticates: go on behind it."""
         self.searching = False
         pieces = self.pieces
@@ -333,7 +334,7 @@ class TlsStream(LayerStream):
 
     # Records
 
-    def record(self, header: bytes, body: bytes, outer: int, provenance: Provenance) -> None:
+    def record(self, header: bytes, body: bytes, outer: i64, provenance: Provenance) -> None:
         """A whole record, which ends at the octet `outer` of TCP's stream."""
         kind = header[0]
         if not self.session.facts.agreed:
@@ -359,10 +360,10 @@ class TlsStream(LayerStream):
             content = self.session.join(self.direction, header, body, _provenance_at(self.pieces, self.at))
             self.missing = 0
             return content
-        reach = 0
+        reach: int = 0
         chain = self.chain
         if self.missing or self.failed:
-            reach = self.reach()
+            reach = int(self.reach())
             last = chain[-1] if chain else None
             if isinstance(last, Traffic13) and last.stage == APPLICATION:
                 chain = [*chain, last.updated()]
@@ -372,7 +373,8 @@ class TlsStream(LayerStream):
                 content = cipher.open(number, header, body, before)
                 if content is not None:
                     cipher.number = number + 1
-                    self.chain = chain[index:]
+                    if index > 0 or chain is not self.chain:
+                        self.chain = chain[index:]
                     self.missing = self.failed = self.trials = 0
                     self.tail = b""
                     return content
@@ -381,14 +383,14 @@ class TlsStream(LayerStream):
         self.session.context.secrets.trials += trials
         return None
 
-    def reach(self) -> int:
+    def reach(self) -> i64:
         """How many record numbers may have been lost."""
         most = MAX_TLS_LOST_RECORDS
         if self.trials > MAX_TLS_TRIALS or self.session.context.secrets.trials > MAX_TLS_TRIALS_ALL:
             most = 1
         return min(self.missing // SMALLEST + self.failed + 1, most)
 
-    def fail(self, size: int, provenance: Provenance) -> None:
+    def fail(self, size: i64, provenance: Provenance) -> None:
         """A record with a body of so many octets does not authenticate."""
         now = self.chain[0]
         self.failed += 1
@@ -402,7 +404,7 @@ class TlsStream(LayerStream):
             return
         self.tear(self.given, size, provenance.packet, provenance.time)
 
-    def content(self, kind: int, octets: bytes, outer: int, provenance: Provenance) -> None:
+    def content(self, kind: i64, octets: bytes, outer: i64, provenance: Provenance) -> None:
         """What a record carries, in the clear or decrypted."""
         if kind == DATA:
             self.application(octets, outer, provenance)
@@ -434,7 +436,7 @@ class TlsStream(LayerStream):
         while len(self.chain) > 1 and self.chain[0].stage < stage:
             del self.chain[0]
 
-    def application(self, octets: bytes, outer: int, provenance: Provenance) -> None:
+    def application(self, octets: bytes, outer: i64, provenance: Provenance) -> None:
         """Application data."""
         if self.chain and self.chain[0].stage == EARLY and self.session.early != "taken":
             self.early_octets += len(octets)
@@ -457,7 +459,7 @@ class TlsStream(LayerStream):
             for octets, outer, provenance in early:
                 self.application(octets, outer, provenance)
 
-    def place(self, outer: int) -> None:
+    def place(self, outer: i64) -> None:
         """All octets handed on so far are carried by the first `outer` of TCP's."""
         self.places.add(outer, self.given)
 
