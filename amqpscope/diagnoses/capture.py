@@ -57,7 +57,11 @@ class CaptureDiagnoses(FrameWatch):
 
     def add(self, record: FrameRecord) -> None:
         """The next frame of a connection."""
-        self.watch(record.connection).take(record)
+        last = self.last
+        if last is not None and self.last_connection is record.connection:
+            last.take(record)
+        else:
+            self.watch(record.connection).take(record)
 
     def judge(self, findings: list[Finding]) -> None:
         """Findings against peers of connections that are not over."""

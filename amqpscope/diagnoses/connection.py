@@ -67,8 +67,8 @@ class ConnectionDiagnosis:
         self.follows: bool = spoken is not None or conversation is None
         if isinstance(spoken, Conversation091):
             self.listeners091 = watches091(self.notebook, spoken)
-            spoken.listeners += self.listeners091
-            spoken.confirms = False
+            for watch in self.listeners091:
+                spoken.subscribe(watch)
             self.conversation = spoken
         else:
             self.spoken10 = Conversation10(False) if conversation is None else conversation
@@ -80,8 +80,7 @@ class ConnectionDiagnosis:
         conversation = self.conversation
         if isinstance(conversation, Conversation091):
             numbers = Numbers091(self.notebook, self.listeners091)
-            conversation.listeners.append(numbers)
-            conversation.confirms = True
+            conversation.subscribe(numbers)
             self.listeners091.append(numbers)
             self.numbers = numbers
 
@@ -133,7 +132,8 @@ class ConnectionDiagnosis:
             numbers.listen_behind(self.listeners10)
             self.listeners10.append(numbers)
             self.numbers = numbers
-        conversation.listeners += self.listeners10
+        for watch in self.listeners10:
+            conversation.subscribe(watch)
 
     def _lose(self, side: i64) -> None:
         """Octets of a side are missing before this frame."""
@@ -184,9 +184,9 @@ class ConnectionDiagnosis:
             heard.finish(accused)
         # The watches know the conversation: let go of them at once, not when garbage is looked for.
         if self.spoken10 is not None:
-            self.spoken10.listeners = []
+            self.spoken10.dismiss()
         elif isinstance(self.conversation, Conversation091):
-            self.conversation.listeners = []
+            self.conversation.dismiss()
         self.opening.conclude(analysis)
         tls_failures(notebook, analysis)
         websocket_failures(notebook)

@@ -16,6 +16,7 @@ from dissectors.amqp091.methods import (
     ConnectionTune,
 )
 from dissectors.amqp091.reply_code import reply_code
+from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
 from dissectors.detect import FOREIGN_PROTOCOLS
 from dissectors.protocol_header import ProtocolHeader
@@ -165,6 +166,10 @@ class OpeningWatch:
             return
         frame = record.frame
         body = frame.body
+        if isinstance(body, Transfer) or isinstance(body, Disposition):  # noqa: SIM101  compiled: quicker
+            if side == 0:
+                self.went_on += 1
+            return
         if isinstance(body, ProtocolHeader):
             own = self._begun(side)
             own.header = body

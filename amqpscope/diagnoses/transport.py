@@ -90,11 +90,13 @@ NETWORK_STALL: Final = declare(
 )
 
 _KEPT: Final = 128
-"""The last frames of each side, among which the first one is looked for that was never acknowledged."""
+"""The last packets of each side, among which the first one is looked for that was never acknowledged."""
 
 
 class _Sent:
-    """A frame that a side has sent. end: the offset behind it. next: the frame after it, None for none."""
+    """A packet in which frames of a side begin. end: the offset behind them. next: the next such packet, None
+    for none.
+    """
 
     def __init__(self, packet: i64, time: i64, end: i64) -> None:
         self.packet: i64 = packet
@@ -116,25 +118,33 @@ class _Side:
         self.silent_packet: i64 = 0
         self.silent_since: i64 = 0
         self.silent_end: i64 = 0
-        # How many frames it has sent, and of these since the last silence of both.
-        self.frames: i64 = 0
+        # How many frames it has sent since the last silence of both.
         self.since_gap: i64 = 0
-        # The last frames, from the oldest to the newest.
+        # The last packets in which its frames begin, from the oldest to the newest; and how many they are.
         self.oldest: _Sent | None = None
         self.newest: _Sent | None = None
+        self.kept: i64 = 0
 
     def sends(self, packet: i64, time: i64, end: i64) -> None:
         """Its next frame."""
-        self.frames += 1
         self.since_gap += 1
-        oldest, newest = self.oldest, self.newest
-        if oldest is None or newest is None:
+        newest = self.newest
+        if newest is None:
             self.oldest = self.newest = _Sent(packet, time, end)
-            return
-        if self.frames <= _KEPT:
+            self.kept = 1
+        elif newest.packet == packet and newest.time == time:
+            newest.end = end
+        else:
+            self._keep(packet, time, end, newest)
+
+    def _keep(self, packet: i64, time: i64, end: i64, newest: _Sent) -> None:
+        """Its frames begin in another packet."""
+        oldest = self.oldest
+        if self.kept < _KEPT or oldest is None:
+            self.kept += 1
             sent = _Sent(packet, time, end)
         else:
-            # The oldest one is used again: an object for each frame would cost more than all else here.
+            # The oldest one is used again: an object for each packet would cost more than all else here.
             sent = oldest
             self.oldest = sent.next
             sent.packet = packet
@@ -145,7 +155,7 @@ class _Side:
         self.newest = sent
 
     def beyond(self, offset: i64) -> "_Sent | None":
-        """The first of the last frames that ends behind an offset of the stream."""
+        """The first of the last packets in which a frame begins that ends behind an offset of the stream."""
         sent = self.oldest
         while sent is not None and sent.end <= offset:
             sent = sent.next

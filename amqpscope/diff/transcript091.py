@@ -108,7 +108,7 @@ class Transcript091(Transcript, Listener091):
         # Part, strand and place of each delivery that is not acknowledged.
         self._unsettled: OrderedDict[ConsumerDelivery, tuple[TranscriptPart, str, int]] = OrderedDict()
         self._conversation = Conversation091()
-        self._conversation.listeners.append(self)
+        self._conversation.subscribe(self)
 
     def take(self, record: FrameRecord, links: LinkNames) -> None:
         """The next frame, whose events it takes."""

@@ -106,7 +106,7 @@ class Transcript10(Transcript, Listener10):
         self._deliveries: OrderedDict[OpenDelivery, _Delivery] = OrderedDict()
         self._closed: set[str] = set()
         self._strays: set[tuple[int, str, str]] = set()
-        links.conversation(connection).listeners.append(self)
+        links.conversation(connection).subscribe(self)
 
     def take(self, record: FrameRecord, links: LinkNames) -> None:
         """The next frame, whose events it takes."""

@@ -16,7 +16,7 @@ class FlowCharts091(FlowCharts):
     """Follows one connection."""
 
     def follow(self, walk: Walk) -> None:
-        walk.by(Conversation091).listeners.append(_Events(self))
+        walk.by(Conversation091).subscribe(_Events(self))
 
 
 class _Events(Listener091):

@@ -15,7 +15,7 @@ class FlowCharts10(FlowCharts):
     """Follows one connection."""
 
     def follow(self, walk: Walk) -> None:
-        walk.names.conversation(walk.connection).listeners.append(_Events(self))
+        walk.names.conversation(walk.connection).subscribe(_Events(self))
 
 
 class _Credit:

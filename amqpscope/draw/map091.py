@@ -38,7 +38,7 @@ class ConnectionMap091(ConnectionMap):
     """Follows one connection. The units are by the numbers of channels: their lives share one."""
 
     def follow(self, walk: Walk) -> None:
-        walk.by(Conversation091).listeners.append(_Events(self))
+        walk.by(Conversation091).subscribe(_Events(self))
 
     def found_at(self, finding: Finding) -> object:
         return self.units.get(int(finding.channel), self)

@@ -23,7 +23,7 @@ class ConnectionMap10(ConnectionMap):
         self._named: dict[tuple[str, str], MapLine] = {}
 
     def follow(self, walk: Walk) -> None:
-        walk.names.conversation(walk.connection).listeners.append(_Events(self))
+        walk.names.conversation(walk.connection).subscribe(_Events(self))
 
     def line_of(self, record: FrameRecord, unit: MapUnit, link: Link) -> MapLine:
         """The line of a link."""

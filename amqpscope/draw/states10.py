@@ -25,7 +25,7 @@ class StatePaths10(StatePaths):
     """Follows one connection."""
 
     def follow(self, walk: Walk) -> None:
-        walk.names.conversation(walk.connection).listeners.append(_Events(self))
+        walk.names.conversation(walk.connection).subscribe(_Events(self))
 
 
 class _Events(Listener10):

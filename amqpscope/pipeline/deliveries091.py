@@ -43,10 +43,10 @@ class Amqp091Log(DeliveryLog):
         self._own: Conversation091 | None = None
         self._events: _Events = _Events()
         if isinstance(followed, Conversation091):
-            followed.listeners.append(self._events)
+            followed.subscribe(self._events)
         else:
             self._own = Conversation091()
-            self._own.listeners.append(self._events)
+            self._own.subscribe(self._events)
 
     def take(self, record: FrameRecord, link: Link | None) -> list[DeliveryRow]:
         if self._own is not None:

@@ -24,7 +24,7 @@ class Amqp10Log(DeliveryLog):
 
     def __init__(self, conversation: Conversation10) -> None:
         self._events: _Events = _Events()
-        conversation.listeners.append(self._events)
+        conversation.subscribe(self._events)
 
     def take(self, record: FrameRecord, link: Link | None) -> list[DeliveryRow]:
         over = self._events.over

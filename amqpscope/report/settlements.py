@@ -205,9 +205,9 @@ class SettlementLog:
         conversation: Conversation091 | None = None
         if isinstance(spoken, Conversation091):
             conversation = spoken
-            conversation.listeners.append(_Events091(followed))
+            conversation.subscribe(_Events091(followed))
         else:
-            self._names.conversation(connection).listeners.append(_Events10(followed))
+            self._names.conversation(connection).subscribe(_Events10(followed))
         known = self._followed[connection] = (followed, conversation)
         return known
 

@@ -12,7 +12,8 @@ Theory of operation. An event is one call of a method. Its arguments are the rec
 and the sender), the decoded body, and the object that the frame belongs to. This object stays the same for
 its whole life and for both peers, so a subscriber can use it as a key of a dictionary. The event comes when
 the frame has taken effect. Without a subscriber no call is made, and nothing is kept that only a subscriber
-needs.
+needs. The events of messages come with most frames: only those subscribers are called for them whose classes
+have a method of their own for the event (`takes`).
 
 A conversation lives as long as the command that reads a capture, so it has no `dump`.
 """
@@ -24,7 +25,7 @@ from mypy_extensions import mypyc_attr
 from amqpscope.model.records import FrameRecord
 from dissectors.wire import i64
 
-__all__ = ["Conversation", "Listener"]
+__all__ = ["Conversation", "Listener", "Rememberable", "takes"]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -32,6 +33,19 @@ class Listener:
     """Takes the events of one connection. Each protocol has a subclass with a method for each of
     its events.
     """
+
+
+class Rememberable:
+    """A delivery that a subscriber may remember something of, see `amqpscope.diagnoses.memory`."""
+
+    def __init__(self) -> None:
+        # What is remembered of it, None for nothing. It is not dumped.
+        self.remembered: object | None = None
+
+
+def takes(listener: Listener, protocol: type[Listener], event: str) -> bool:
+    """Whether a listener has a method of its own for an event. protocol: the class that has all events."""
+    return getattr(type(listener), event) is not getattr(protocol, event)
 
 
 class Conversation(ABC):

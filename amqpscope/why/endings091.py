@@ -50,7 +50,7 @@ class Following091(Following, Listener091):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._conversation = Conversation091()
-        self._conversation.listeners.append(self)
+        self._conversation.subscribe(self)
         self._channels: dict[Channel, Thing] = {}
         self._consumers: Recent[Consumer, Thing] = Recent()
         self._heartbeat = 0

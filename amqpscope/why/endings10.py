@@ -57,7 +57,7 @@ class Following10(Following, Listener10):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._conversation = Conversation10()
-        self._conversation.listeners.append(self)
+        self._conversation.subscribe(self)
         self._sessions: Recent[Session, Thing] = Recent()
         self._links: Recent[Link, Thing] = Recent()
         self._begun = 0

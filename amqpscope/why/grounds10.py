@@ -89,7 +89,7 @@ class Grounds10(Grounds, Listener10):
     def __init__(self) -> None:
         self._ways = (_Direction(), _Direction())
         self._conversation = Conversation10()
-        self._conversation.listeners.append(self)
+        self._conversation.subscribe(self)
 
     # What is asked
 

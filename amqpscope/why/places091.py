@@ -53,7 +53,7 @@ class Places091(Listener091):
 
     def __init__(self, conversation: Conversation091) -> None:
         self._conversation = conversation
-        conversation.listeners.append(self)
+        conversation.subscribe(self)
         # The newest protocol header, and the newest frame, by whether the client said it.
         self.headers: dict[bool, Position] = {}
         self.newest: dict[bool, Position] = {}

@@ -60,7 +60,7 @@ class AnswerWatch091(AnswerWatch, Listener091):
         self._request: MethodRequest | None = None
         self._consumer: Consumer | None = None
         self._content: SentContent | None = None
-        conversation.listeners.append(self)
+        conversation.subscribe(self)
 
     def _later(self, record: FrameRecord) -> bool:
         """Whether a frame is behind the one in question, and something is still looked for."""

@@ -39,7 +39,7 @@ class AnswerWatch10(AnswerWatch, Listener10):
         self._delivery: OpenDelivery | None = None
         # A peer has ended the session, or closed the connection.
         self._ended = False
-        conversation.listeners.append(self)
+        conversation.subscribe(self)
 
     def _own(self, record: FrameRecord) -> bool:
         """Whether the sender of the frame in question goes on."""

@@ -35,12 +35,29 @@ class ChannelState:
         self.stopped: tuple[int, int, int] | None = None
         # Of each consumer, how many deliveries are unacknowledged; since when its window is full.
         self.held: dict[str, Held] = {}
+        # The consumer that was asked for last.
+        self.last_tag: str = ""
+        self.last_held: Held | None = None
         # The tags of the consumers that the server has cancelled here.
         self.cancelled: list[str] = []
         self.full_tag: str = ""
         self.full_packet: i64 = 0
         self.full_time: i64 = 0
         self.full_window: i64 = 0
+
+    def held_of(self, tag: str) -> Held | None:
+        """How many deliveries of a consumer are unacknowledged, None if there were none."""
+        if tag is not self.last_tag:
+            self.last_tag = tag
+            self.last_held = self.held.get(tag)
+        return self.last_held
+
+    def hold(self, tag: str) -> Held:
+        """The first delivery of a consumer comes."""
+        held = self.held[tag] = Held()
+        self.last_tag = tag
+        self.last_held = held
+        return held
 
     def holding(self, tag: str) -> i64:
         """How many deliveries of a consumer are unacknowledged."""

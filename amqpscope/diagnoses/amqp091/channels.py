@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amqpscope.diagnoses.amqp091.channel_state import ChannelState, Held, window_of
+from amqpscope.diagnoses.amqp091.channel_state import ChannelState, window_of
 from amqpscope.diagnoses.declaration import MAY_END, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.diagnoses.watch import Watch091
@@ -163,6 +163,8 @@ class ChannelWatch(Watch091):
         super().__init__(notebook)
         self.conversation: Conversation091 = conversation
         self.channels: dict[Channel, ChannelState] = {}
+        # The one of them that a message or an acknowledgement was about last.
+        self.last: ChannelState | None = None
         # Since when the server has blocked the connection: packet, time and reason.
         self.blocked: tuple[int, int, str] | None = None
         self.was_blocked = False
@@ -217,6 +219,7 @@ class ChannelWatch(Watch091):
             self._leave(state, record.packet, record.time)
 
     def channel_ended(self, record: FrameRecord, channel: Channel) -> None:
+        self.last = None
         self.channels.pop(channel, None)
 
     def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
@@ -284,25 +287,36 @@ class ChannelWatch(Watch091):
 
     # Messages
 
+    def _find(self, channel: Channel | None) -> ChannelState | None:
+        """What is known of a channel."""
+        if channel is None:
+            return None
+        last = self.last
+        if last is not None and last.channel is channel:
+            return last
+        state = self.channels.get(channel)
+        if state is not None:
+            self.last = state
+        return state
+
     def _state(self, record: FrameRecord) -> ChannelState | None:
-        channel = self.conversation.channel_of(record)
-        return None if channel is None else self.channels.get(channel)
+        return self._find(self.conversation.channel_of(record))
 
     def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
         if isinstance(method, BasicPublish):
             self.published += 1
             self.published_since += 1
             return
-        if content.channel is None or not isinstance(method, BasicDeliver):
+        if not isinstance(method, BasicDeliver):
             return
-        state = self.channels.get(content.channel)
+        state = self._find(content.channel)
         if state is not None:
             state.delivered += 1
             delivery, consumer = content.delivery, content.consumer
             if delivery is not None and not delivery.no_ack and delivery.consumer is not None:
-                held = state.held.get(delivery.consumer)
+                held = state.held_of(delivery.consumer)
                 if held is None:
-                    held = state.held[delivery.consumer] = Held()
+                    held = state.hold(delivery.consumer)
                 held.count += 1
                 if state.full_packet:
                     return
@@ -323,7 +337,7 @@ class ChannelWatch(Watch091):
         if state is None:
             return
         for delivery in deliveries:
-            held = None if delivery.consumer is None else state.held.get(delivery.consumer)
+            held = None if delivery.consumer is None else state.held_of(delivery.consumer)
             if held is not None and held.count > 0:
                 held.count -= 1
         if state.full_packet and state.holding(state.full_tag) < state.full_window:
@@ -429,6 +443,7 @@ class ChannelWatch(Watch091):
     def _conclude(self, ended: i64, until: i64) -> None:
         for state in list(self.channels.values()):
             self._leave(state, ended, until)
+        self.last = None
         self.channels = {}
         self.cancelled = {}
         self._unblocked(ended, until)

@@ -3,10 +3,11 @@
 from typing import Final
 
 from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.memory import Memory
 from amqpscope.diagnoses.notebook import SECOND, Notebook
 from amqpscope.diagnoses.redelivery import ReturnedMessages
 from amqpscope.diagnoses.watch import Watch091
-from amqpscope.limits import MAX_CONSUMERS, MAX_UNANSWERED
+from amqpscope.limits import MAX_CONSUMERS
 from amqpscope.model.records import CLIENT, FrameRecord
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
@@ -93,7 +94,7 @@ class _Opened:
 
 
 class _Delivered:
-    """A delivery: its queue, its content header, and the packet of its method."""
+    """What is remembered of a delivery: its queue, its content header, and the packet of its method."""
 
     def __init__(self, queue: str, header: ContentHeader, packet: i64) -> None:
         self.queue: str = queue
@@ -107,8 +108,10 @@ class HabitWatch(Watch091):
     def __init__(self, notebook: Notebook) -> None:
         super().__init__(notebook)
         self.gets: dict[str, _Gets] = {}
-        # The channels that are open.
+        # The channels that are open; and the one that a message went over last.
         self.open: dict[Channel, _Opened] = {}
+        self.last_channel: Channel | None = None
+        self.last_opened: _Opened | None = None
         # How many channels were opened, how many of them for a message or two, and the first of these.
         self.opened: i64 = 0
         self.brief: i64 = 0
@@ -117,8 +120,8 @@ class HabitWatch(Watch091):
         self.brief_first: i64 = 0
         self.brief_last: i64 = 0
         self.returned: ReturnedMessages = ReturnedMessages(notebook)
-        # What is not acknowledged, by delivery.
-        self.delivered: dict[ConsumerDelivery, _Delivered] = {}
+        # A `_Delivered` of each delivery that is not acknowledged.
+        self.delivered: Memory = Memory()
 
     # Polling
 
@@ -170,10 +173,12 @@ class HabitWatch(Watch091):
 
     def channel_opened(self, record: FrameRecord, method: ChannelOpen, channel: Channel) -> None:
         self.opened += 1
+        self.last_channel = None
         self.open[channel] = _Opened(record.packet, record.time)
 
     def channel_closed(self, record: FrameRecord, method: ChannelClose, channel: Channel) -> None:
         opened = self.open.pop(channel, None)
+        self.last_channel = None
         if (
             opened is None
             or side_of(record) == 1
@@ -212,7 +217,10 @@ class HabitWatch(Watch091):
     def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
         channel = content.channel
         if channel is not None and (isinstance(method, BasicPublish) or isinstance(method, BasicDeliver)):  # noqa: SIM101  compiled: quicker
-            opened = self.open.get(channel)
+            if channel is not self.last_channel:
+                self.last_channel = channel
+                self.last_opened = self.open.get(channel)
+            opened = self.last_opened
             if opened is not None:
                 opened.messages += 1
 
@@ -223,25 +231,21 @@ class HabitWatch(Watch091):
         header = message.header
         if header is None or header.flags & HAS_MESSAGE_ID == 0:
             return  # nobody can tell whether it comes again
-        if len(self.delivered) >= 2 * MAX_UNANSWERED:
-            self.delivered = dict(list(self.delivered.items())[MAX_UNANSWERED:])
         consumer = content.consumer
         queue = consumer.queue if consumer is not None else ""
-        self.delivered[delivery] = _Delivered(queue, header, content.packet)
+        self.delivered.put(delivery, _Delivered(queue, header, content.packet))
 
     def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
-        delivered = self.delivered
-        if not delivered:
+        memory = self.delivered
+        if memory.count == 0:
             return
         requeue = (isinstance(method, BasicNack) and method.requeue) or (
             isinstance(method, BasicReject) and method.requeue
         )
         for delivery in deliveries:
-            if delivery not in delivered:
-                continue
-            if requeue:
-                self._requeued(method, delivered[delivery])
-            del delivered[delivery]
+            delivered = memory.take(delivery)
+            if requeue and isinstance(delivered, _Delivered):
+                self._requeued(method, delivered)
 
     def _requeued(self, method: Method, delivered: _Delivered) -> None:
         message_id = delivered.header.properties().message_id
@@ -252,7 +256,7 @@ class HabitWatch(Watch091):
     # The end
 
     def lost(self, until: i64) -> None:
-        self.delivered = {}
+        self.delivered.clear()
 
     def finish(self, accused: set[str]) -> None:
         self._polling()

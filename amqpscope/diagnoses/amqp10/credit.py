@@ -126,7 +126,7 @@ def credit_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -
         return
     sender, receiver = PEERS[state.sender], PEERS[state.receiver]
     seconds = (until - state.wait_time) / SECOND
-    open_ones = len(state.unsettled)
+    open_ones = state.unsettled
     figures: dict[str, Any] = {
         "credit": 0,
         "granted": 0 if none else int(state.granted),
@@ -291,7 +291,7 @@ class WindowBook:
             return
         seconds = (until - since) / SECOND
         unsettled = sum(
-            len(state.unsettled) for state in self.links.values() if state.session is window.session
+            int(state.unsettled) for state in self.links.values() if state.session is window.session
         )
         figures: dict[str, Any] = {
             "incoming_window": None if window.size == UNSAID else window.size,

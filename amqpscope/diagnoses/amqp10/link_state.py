@@ -8,7 +8,15 @@ from amqpscope.model.passwords import without_password
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.wire import i64
 
-__all__ = ["UNSAID", "LinkState", "Miscount", "ahead"]
+__all__ = ["FREE", "HELD", "UNSAID", "LinkState", "Miscount", "ahead"]
+
+FREE: Final = 0
+HELD: Final = 1
+ANSWERED: Final = 2
+"""What is held of a delivery: nothing; it is unsettled; and its receiver has given an outcome, too."""
+
+_FEW: Final = 64
+"""Settled deliveries that may stand in a list without being taken out."""
 
 UNSAID: Final = -1
 """Stands for a number that nobody has said."""
@@ -67,9 +75,11 @@ class LinkState:
         self.deliveries: i64 = 0
         self.aborted: i64 = 0
         self.miscount: Miscount | None = None
-        # What is not settled; True: the receiver has given an outcome that the sender has not settled, in the
-        # packet and at the time that `answered` has.
-        self.unsettled: dict[OpenDelivery, bool] = {}
+        # How many deliveries are held: they are not settled.
+        self.unsettled: i64 = 0
+        # They and some that are settled, the oldest first.
+        self.held: list[OpenDelivery] = []
+        # Packet and time of the receiver's outcome of a delivery, where the sender has not settled it.
         self.answered: dict[OpenDelivery, tuple[int, int]] = {}
         self.transactional: bool = False
         self.untracked: bool = False
@@ -120,11 +130,39 @@ class LinkState:
         """Whether the sender has no credit, and may have something to send."""
         return self.credit == 0 and not self.drain and self.available != 0 and self.live()
 
+    def hold(self, delivery: OpenDelivery) -> None:
+        """A delivery begins unsettled."""
+        held = self.held
+        size: i64 = len(held)
+        if size > _FEW and size > 2 * self.unsettled:
+            held = self.held = [one for one in held if one.held != FREE]
+        held.append(delivery)
+        delivery.held = HELD
+        self.unsettled += 1
+        if self.unsettled > self.peak:
+            self.peak = self.unsettled
+
+    def answer(self, delivery: OpenDelivery, packet: i64, time: i64) -> None:
+        """The receiver gives an outcome of a delivery that is held, and does not settle it."""
+        delivery.held = ANSWERED
+        self.answered[delivery] = (int(packet), int(time))
+
     def free(self, delivery: OpenDelivery) -> None:
         """A delivery that was not settled is settled now."""
-        if self.unsettled[delivery]:
+        if delivery.held == ANSWERED:
             del self.answered[delivery]
-        del self.unsettled[delivery]
+        delivery.held = FREE
+        self.unsettled -= 1
+
+    def waiting(self) -> list[OpenDelivery]:
+        """The deliveries of which the receiver has given no outcome, the oldest first."""
+        return [one for one in self.held if one.held == HELD]
+
+    def leave(self) -> None:
+        """It is over: hold no delivery."""
+        for one in self.held:
+            one.held = FREE
+        self.held = []
 
     def attach_since(self) -> tuple[int, int]:
         """Packet and time since which the receiver could grant credit: its attach, or the answer to it."""

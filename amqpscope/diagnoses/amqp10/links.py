@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.diagnoses.amqp10.credit import WindowBook, credit_ended
-from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, Miscount, ahead
+from amqpscope.diagnoses.amqp10.link_state import FREE, HELD, UNSAID, LinkState, Miscount, ahead
 from amqpscope.diagnoses.amqp10.settlement import SETTLEMENT_SLOW, pile_ended, settlement_ended
 from amqpscope.diagnoses.notebook import SECOND, Notebook
 from amqpscope.diagnoses.watch import Watch10
@@ -35,6 +35,8 @@ class LinkWatch(Watch10):
     def __init__(self, notebook: Notebook) -> None:
         super().__init__(notebook)
         self.links: dict[Link, LinkState] = {}
+        # The one of them that a delivery was on last.
+        self.last: LinkState | None = None
         # The same by session.
         self.of_session: dict[Session, dict[Link, LinkState]] = {}
         self.windows: WindowBook = WindowBook(notebook, self.links)
@@ -90,7 +92,9 @@ class LinkWatch(Watch10):
             return
         self._stop(state, ended, until)
         state.over = True
-        self.held -= len(state.unsettled)
+        self.held -= state.unsettled
+        state.leave()
+        self.last = None
         self.links.pop(state.link, None)
         others = self.of_session.get(state.session)
         if others is not None:
@@ -135,8 +139,8 @@ class LinkWatch(Watch10):
             self._counted(state, record, state.receiver, start)
         state.up_to = start + credit
         raised = before == UNSAID or ahead(state.up_to, before) > 0
-        if raised and state.largest and not state.renewed_packet and credit and state.unsettled:
-            if not state.settled or len(state.unsettled) >= state.largest:
+        if raised and state.largest and not state.renewed_packet and credit and state.unsettled > 0:
+            if not state.settled or state.unsettled >= state.largest:
                 state.renewed_packet = record.packet
         state.granted = credit
         state.largest = max(state.largest, credit)
@@ -178,10 +182,21 @@ class LinkWatch(Watch10):
 
     # Deliveries
 
+    def _find(self, link: Link | None) -> LinkState | None:
+        """What is known of a link."""
+        if link is None:
+            return None
+        last = self.last
+        if last is not None and last.link is link:
+            return last
+        state = self.links.get(link)
+        if state is not None:
+            self.last = state
+        return state
+
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         self.windows.transfer(record, side_of(record), delivery.session)
-        link = delivery.link
-        state = None if link is None else self.links.get(link)
+        state = self._find(delivery.link)
         if state is None:
             return
         state.transfers += 1
@@ -204,24 +219,19 @@ class LinkWatch(Watch10):
         if self.held >= MAX_NAMED_DELIVERIES or not state.joined():
             state.untracked = True
             return
-        unsettled = state.unsettled
-        unsettled[delivery] = False
+        state.hold(delivery)
         self.held += 1
-        size: i64 = len(unsettled)
-        if size > state.peak:
-            state.peak = size
 
     def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         self.windows.transfer(record, side_of(record), delivery.session)
-        link = delivery.link
-        state = None if link is None else self.links.get(link)
+        state = self._find(delivery.link)
         if state is None:
             return
         state.transfers += 1
         if delivery.aborted or body.settled:
             if delivery.aborted:
                 state.aborted += 1
-            if delivery in state.unsettled:
+            if delivery.held != FREE:
                 self.held -= 1
                 state.free(delivery)
 
@@ -240,21 +250,18 @@ class LinkWatch(Watch10):
             if link is None:
                 continue
             if state is None or state.link is not link:
-                state = self.links.get(link)
+                state = self._find(link)
                 if state is None:
                     continue
-            unsettled = state.unsettled
-            known = unsettled.get(delivery)
-            if known is None:
+            if delivery.held == FREE:
                 continue
             if transactional:
                 state.transactional = True
-            if answers and not known:
+            if answers and delivery.held == HELD:
                 state.settled += 1
                 state.settling.add(record.time - delivery.time, delivery.packet, record.packet)
                 if not settles:
-                    unsettled[delivery] = True
-                    state.answered[delivery] = (int(record.packet), int(record.time))
+                    state.answer(delivery, record.packet, record.time)
             if settles:
                 self.held -= 1
                 state.free(delivery)

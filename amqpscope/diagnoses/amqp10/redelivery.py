@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from amqpscope.diagnoses.memory import Memory
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.redelivery import ReturnedMessages
 from amqpscope.diagnoses.watch import Watch10
-from amqpscope.limits import MAX_UNANSWERED
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import SERVER, FrameRecord
 from amqpscope.tracking.amqp10.identity import OpenDelivery, Session
@@ -26,8 +26,8 @@ class RedeliveryWatch(Watch10):
     def __init__(self, notebook: Notebook) -> None:
         super().__init__(notebook)
         self.messages = ReturnedMessages(notebook)
-        # By delivery: the first octets of messages that the server sent last, and their packets.
-        self.fronts: dict[OpenDelivery, bytes] = {}
+        # Of each unsettled delivery of the server's, the first octets of its message.
+        self.fronts: Memory = Memory()
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         link = delivery.link
@@ -35,30 +35,26 @@ class RedeliveryWatch(Watch10):
             return
         message = Message.of(record.message)
         if message is not None and message.complete:
-            self.fronts[delivery] = message.front(_FRONT)
-            if len(self.fronts) > 2 * MAX_UNANSWERED:
-                self.fronts = dict(list(self.fronts.items())[MAX_UNANSWERED:])
+            self.fronts.put(delivery, message.front(_FRONT))
 
     def disposition(
         self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
         outcome = body.state
         fronts = self.fronts
-        if not fronts:
+        if fronts.count == 0:
             return
         back = isinstance(outcome, Released) or (
             isinstance(outcome, Modified) and not outcome.undeliverable_here
         )
         for delivery in deliveries:
-            if delivery not in fronts:
-                continue
-            if back and delivery.link is not None:
-                message_id = message_id_of(fronts[delivery])
+            front = fronts.take(delivery)
+            if back and isinstance(front, bytes) and delivery.link is not None:
+                message_id = message_id_of(front)
                 if message_id:
                     what = "modified" if isinstance(outcome, Modified) else "released"
                     name = without_password(delivery.link.name)
                     self.messages.returned(name, message_id, delivery.packet, what)
-            del fronts[delivery]
 
     def lost(self, until: i64) -> None:
         self.fronts.clear()

@@ -159,7 +159,7 @@ def _on_receipt(notebook: Notebook, state: LinkState, receiver: str) -> None:
             "largest_credit": state.largest,
             "peak_unsettled": state.peak,
             "deliveries": state.deliveries,
-            "unsettled_end": len(state.unsettled),
+            "unsettled_end": state.unsettled,
         },
     )
 
@@ -182,7 +182,7 @@ def _miscounted(notebook: Notebook, state: LinkState, known: Miscount, ended: i6
 def pile_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> bool:
     """A pile of unsettled deliveries is over, or what is known of it. Whether there is one."""
     least = notebook.limit(UNSETTLED_PILE, "deliveries")
-    if state.transactional or state.untracked or len(state.unsettled) < least:
+    if state.transactional or state.untracked or int(state.unsettled) < least:
         return False
     sender, receiver = PEERS[state.sender], PEERS[state.receiver]
     figures: dict[str, Any] = {"variant": "accepted-not-settled", "deliveries": state.deliveries}
@@ -190,13 +190,13 @@ def pile_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> 
         packet, since = next(iter(state.answered.values()))
         number, who = len(state.answered), state.sender
         patience = notebook.limit(UNSETTLED_PILE, "settle-seconds")
-        figures |= {"accepted": number, "unsettled": len(state.unsettled)}
+        figures |= {"accepted": number, "unsettled": state.unsettled}
         text = (
             f"the {receiver} has stated outcomes for {count(number, 'delivery')}, but the {sender} does not "
             "settle them"
         )
     else:
-        waiting = [one for one, answered in state.unsettled.items() if not answered]
+        waiting = state.waiting()
         if len(waiting) < least:
             return False
         packet, since = int(waiting[0].packet), int(waiting[0].time)

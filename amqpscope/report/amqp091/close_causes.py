@@ -32,7 +32,7 @@ class CloseCauses091(CloseCauses, Listener091):
     def __init__(self) -> None:
         super().__init__()
         self.followed = Conversation091()
-        self.followed.listeners.append(self)
+        self.followed.subscribe(self)
         self.found: list[CloseCause] = []
         # The last methods of each channel and peer, with their packets and offsets.
         self.latest: dict[tuple[int, str], list[tuple[int, int, Method]]] = {}

@@ -163,7 +163,8 @@ class Channel:
                     self.last_publish = LastPublish()
                 exchange = readable(method.exchange)
                 self.last_publish.begin(exchange, end, packet, time)
-                if exchange and exchange != UNREADABLE:
+                if self.deliveries.counting and exchange and exchange != UNREADABLE:
+                    # Only the server refuses a publish.
                     self.publishes.begin(exchange, end, packet, time)
             return
         if isinstance(method, BasicNack):
@@ -206,6 +207,12 @@ class Channel:
 
     def _settle(self, tag: int, multiple: bool, end: i64, packet: i64) -> None:
         self.deliveries.settle(tag, multiple, self.transacted, end, packet)
+
+    def settle_to(self, tag: int, end: i64, packet: i64) -> list[ConsumerDelivery]:
+        """A basic.ack or basic.nack of the client with `multiple`, instead of `apply`. Returns the deliveries
+        that it names.
+        """
+        return self.deliveries.settle_to(tag, self.transacted, end, packet)
 
     def _discards(self, by_client: bool) -> bool:
         """Whether the other peer has closed the channel, and therefore discards the methods of this peer."""
@@ -331,6 +338,8 @@ class Channel:
         self.deliveries.due = None
         consumer = self.consumers.addressed(tag, self.whole)
         self._forgot()
+        if consumer is not None:
+            tag = consumer.tag  # one object for all its deliveries
         delivery = ConsumerDelivery(method.delivery_tag, tag, end, packet, time)
         delivery.no_ack = consumer is not None and consumer.no_ack
         if consumer is None:

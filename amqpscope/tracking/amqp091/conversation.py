@@ -18,8 +18,7 @@ from amqpscope.tracking.amqp091.endpoint import as_read, completed_publish, out_
 from amqpscope.tracking.amqp091.events import Listener091, SentContent
 from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.states import CLOSED
-from amqpscope.tracking.amqp10.identity import side_of
-from amqpscope.tracking.events import Conversation
+from amqpscope.tracking.events import Conversation, takes
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.message import Amqp091Message
@@ -32,6 +31,7 @@ from dissectors.amqp091.methods import (
     BasicDeliver,
     BasicGetOk,
     BasicNack,
+    BasicPublish,
     BasicRecover,
     BasicRecoverAsync,
     BasicReject,
@@ -46,6 +46,9 @@ from dissectors.wire import i64
 
 __all__ = ["Conversation091"]
 
+# mypyc: null object, of events that nobody takes. Nothing appends to it.
+_NOBODY: Final[list[Listener091]] = []
+
 _SETTLING: Final = (BasicAck, BasicNack, BasicReject)
 _OF_CONSUMERS: Final = (BasicConsume, BasicConsumeOk, BasicCancel, BasicCancelOk)
 
@@ -56,18 +59,50 @@ class Conversation091(Conversation):
     def __init__(self) -> None:
         super().__init__()
         self.listeners: list[Listener091] = []
-        # Whether somebody takes the event `confirmed`.
-        self.confirms: bool = True
+        # Those of them that take these events.
+        self._started: list[Listener091] = _NOBODY
+        self._continued: list[Listener091] = _NOBODY
+        self._ended: list[Listener091] = _NOBODY
+        self._acknowledged: list[Listener091] = _NOBODY
+        self._confirmed: list[Listener091] = _NOBODY
+        self._methods: list[Listener091] = _NOBODY
         # What is open on the connection.
         self.view: ConnectionView = ConnectionView(False)
         # The packet of the last octets that were not captured, or that cannot be read; 0 for none.
         self.lost_packet: i64 = 0
         # Consumers that were cancelled, or whose queue was deleted: more may come about them.
         self._former: dict[tuple[Channel, str], Consumer] = {}
-        # The content that is being sent, by `_key`; and the one that a frame was about last, None for none.
-        self._sending: dict[int, SentContent] = {}
-        self._last: SentContent | None = None
-        self._last_key: i64 = -1
+        # The newest content that is being sent in each direction, None for none. The others, of channels that
+        # send at the same time, by `_key`.
+        self._first: SentContent | None = None
+        self._second: SentContent | None = None
+        self._others: dict[int, SentContent] = {}
+
+    def subscribe(self, listener: Listener091) -> None:
+        """Have somebody take the events, behind those who do so already."""
+        self.listeners.append(listener)
+        if takes(listener, Listener091, "content_started"):
+            self._started = [*self._started, listener]
+        if takes(listener, Listener091, "content_continued"):
+            self._continued = [*self._continued, listener]
+        if takes(listener, Listener091, "content_ended"):
+            self._ended = [*self._ended, listener]
+        if takes(listener, Listener091, "acknowledged"):
+            self._acknowledged = [*self._acknowledged, listener]
+        if takes(listener, Listener091, "confirmed"):
+            self._confirmed = [*self._confirmed, listener]
+        if takes(listener, Listener091, "channel_method"):
+            self._methods = [*self._methods, listener]
+
+    def dismiss(self) -> None:
+        """Nobody takes the events any more."""
+        self.listeners = []
+        self._started = _NOBODY
+        self._continued = _NOBODY
+        self._ended = _NOBODY
+        self._acknowledged = _NOBODY
+        self._confirmed = _NOBODY
+        self._methods = _NOBODY
 
     # Questions
 
@@ -82,10 +117,11 @@ class Conversation091(Conversation):
 
     def sending(self, record: FrameRecord) -> SentContent | None:
         """The content that the sender of a frame is sending on its channel."""
-        key = _key(record)
-        if self._last is None or self._last_key != key:
-            self._last, self._last_key = self._sending.get(int(key)), key
-        return self._last
+        newest = self._first if record.direction == 0 else self._second
+        number = record.frame.channel
+        if newest is not None and newest.on == number:
+            return newest
+        return self._others.get(_key(record.direction, number)) if self._others else None
 
     # Frames
 
@@ -94,8 +130,9 @@ class Conversation091(Conversation):
         body = frame.body
         kind = frame.kind
         if kind == "method":
-            if self._sending and int(_key(record)) in self._sending:
-                self._end(record)
+            content = self.sending(record)
+            if content is not None:
+                self._end(record, content)
             if isinstance(body, Method) and not isinstance(body, UnknownMethod):
                 self._method(record, as_read(frame, body) if frame.problems else body)
             else:
@@ -124,6 +161,28 @@ class Conversation091(Conversation):
     def _method(self, record: FrameRecord, method: Method) -> None:
         view = self.view
         frame = record.frame
+        number = frame.channel
+        channel = view.channel(number) if number > 0 else None
+        if channel is not None and self.listeners:
+            # What comes with nearly every message.
+            if isinstance(method, BasicDeliver) or isinstance(method, BasicPublish):  # noqa: SIM101  compiled: quicker
+                by_client = record.direction == record.connection.client
+                channel.apply(by_client, method, frame.offset + frame.size, record.packet, record.last_time)
+                self._begin(record, method, channel, by_client)
+                for listener in self._methods:
+                    listener.channel_method(record, method, channel)
+                return
+            if isinstance(method, BasicAck):
+                self._settle(record, channel, method, method.delivery_tag, method.multiple)
+                for listener in self._methods:
+                    listener.channel_method(record, method, channel)
+                return
+        self._other_method(record, method, channel)
+
+    def _other_method(self, record: FrameRecord, method: Method, channel: Channel | None) -> None:
+        """A method on a channel, None if that is not known."""
+        view = self.view
+        frame = record.frame
         by_client = record.direction == record.connection.client
         end = frame.offset + frame.size
         definition = method.definition()
@@ -132,7 +191,6 @@ class Conversation091(Conversation):
             for listener in self.listeners:
                 listener.connection_method(record, method)
             return
-        channel = view.channel(frame.channel)
         if channel is None and not isinstance(method, ChannelOpen):
             channel = view.unknown(frame.channel)
         if definition.content:
@@ -143,7 +201,7 @@ class Conversation091(Conversation):
             if request is not None:
                 for listener in self.listeners:
                     listener.answered(record, method, request)
-            self._begin(record, method)
+            self._begin(record, method, view.channel(frame.channel), by_client)
         elif isinstance(method, ChannelOpen):
             if channel is not None and by_client and not channel.whole and channel.state != CLOSED:
                 # How it ended was missed.
@@ -176,7 +234,7 @@ class Conversation091(Conversation):
             for listener in self.listeners:
                 listener.stray(record)
             return
-        for listener in self.listeners:
+        for listener in self._methods:
             listener.channel_method(record, method, now)
 
     def _settle(
@@ -187,27 +245,31 @@ class Conversation091(Conversation):
         by_client = record.direction == record.connection.client
         end = frame.offset + frame.size
         if by_client:
-            deliveries = channel.deliveries.covered(tag, multiple)
-            unread: list[ConsumerDelivery] = []
-            if tag == 0 and record.acknowledged >= 0:
-                # It means all that the client can have read.
-                unread = [one for one in deliveries if one.end > record.acknowledged]
-                deliveries = [one for one in deliveries if one.end <= record.acknowledged]
-            self.view.method(True, frame.channel, method, end, record.packet, record.last_time)
-            for one in unread:
-                channel.deliveries.keep(one)
-            for listener in self.listeners:
+            deliveries: list[ConsumerDelivery]
+            if multiple and (tag != 0 or record.acknowledged < 0):
+                deliveries = channel.settle_to(tag, end, record.packet)
+            else:
+                deliveries = channel.deliveries.covered(tag, multiple)
+                unread: list[ConsumerDelivery] = []
+                if tag == 0 and record.acknowledged >= 0:
+                    # It means all that the client can have read.
+                    unread = [one for one in deliveries if one.end > record.acknowledged]
+                    deliveries = [one for one in deliveries if one.end <= record.acknowledged]
+                channel.apply(True, method, end, record.packet, record.last_time)
+                for one in unread:
+                    channel.deliveries.keep(one)
+            for listener in self._acknowledged:
                 listener.acknowledged(record, method, deliveries)
             return
-        if not self.confirms:
-            self.view.method(False, frame.channel, method, end, record.packet, record.last_time)
+        if not self._confirmed:
+            channel.apply(False, method, end, record.packet, record.last_time)
             return
         known = channel.publishes.unconfirmed
         sure_to = channel.publishes.sure_to
         numbers = channel.publishes.covered(tag, multiple)
         publishes = [known[number] for number in numbers if number <= sure_to]
-        self.view.method(False, frame.channel, method, end, record.packet, record.last_time)
-        for listener in self.listeners:
+        channel.apply(False, method, end, record.packet, record.last_time)
+        for listener in self._confirmed:
             listener.confirmed(record, method, publishes)
 
     def _other(self, record: FrameRecord) -> None:
@@ -279,60 +341,70 @@ class Conversation091(Conversation):
 
     # Content
 
-    def _begin(self, record: FrameRecord, method: Method) -> None:
+    def _begin(self, record: FrameRecord, method: Method, channel: Channel | None, by_client: bool) -> None:
         """A method with content, which is applied."""
-        channel = self.view.channel(record.frame.channel)
-        key = _key(record)
-        content = SentContent(method, record.packet, channel, side_of(record) == 0)
-        self._sending[int(key)] = content
-        self._last, self._last_key = content, key
-        if channel is not None and isinstance(method, (BasicDeliver, BasicGetOk)):
-            content.delivery = channel.deliveries.due
+        content = SentContent(method, record.packet, record.frame.channel, channel, by_client)
+        direction = record.direction
+        before = self._first if direction == 0 else self._second
+        if before is not None:
+            self._others[_key(direction, before.on)] = before
+        if direction == 0:
+            self._first = content
+        else:
+            self._second = content
+        if channel is not None:
             if isinstance(method, BasicDeliver):
+                content.delivery = channel.deliveries.due
                 content.consumer = self.consumer_of(channel, method.consumer_tag)
-        for listener in self.listeners:
+            elif isinstance(method, BasicGetOk):
+                content.delivery = channel.deliveries.due
+        for listener in self._started:
             listener.content_started(record, method, content)
 
     def _content(self, record: FrameRecord) -> None:
         """A content header or a body frame."""
         frame = record.frame
-        body = frame.body
-        if isinstance(body, ContentHeader) and record.direction != record.connection.client:
-            channel = self.view.channel(frame.channel)
-            if channel is not None:
-                channel.content(body)
         content = self.sending(record)
+        body = frame.body
+        if isinstance(body, ContentHeader):
+            if record.direction != record.connection.client:
+                channel = self.view.channel(frame.channel)
+                if channel is not None:
+                    channel.content(body)
+        elif content is not None and frame.kind == "body":
+            content.frames += 1
+            content.octets += frame.payload_size
         if content is None:
             for listener in self.listeners:
                 listener.stray(record)
             return
-        if frame.kind == "body":
-            content.frames += 1
-            content.octets += frame.payload_size
-        for listener in self.listeners:
+        for listener in self._continued:
             listener.content_continued(record, content)
         if record.message is not None:
-            self._end(record)
+            self._end(record, content)
 
-    def _end(self, record: FrameRecord) -> None:
+    def _end(self, record: FrameRecord, content: SentContent) -> None:
         """The content in progress is over: it is complete, or another frame stands where more of it
         was due.
         """
-        frame = record.frame
-        key = int(_key(record))
-        content = self._sending[key]
-        del self._sending[key]
-        self._last = None
+        if self._first is content:
+            self._first = None
+        elif self._second is content:
+            self._second = None
+        else:
+            del self._others[_key(record.direction, content.on)]
         content.message = Amqp091Message.of(record.message)
-        content.publish = completed_publish(record, self.view)
-        if content.publish is not None:
-            self.view.publish(frame.channel, content.publish)
-            if content.channel is not None and content.publish.number <= content.channel.publishes.sure_to:
-                content.number = content.publish.number
-        for listener in self.listeners:
+        publish = completed_publish(record, self.view)
+        if publish is not None:
+            content.publish = publish
+            channel = content.channel
+            self.view.publish(content.on, publish)
+            if channel is not None and publish.number <= channel.publishes.sure_to:
+                content.number = publish.number
+        for listener in self._ended:
             listener.content_ended(record, content)
 
 
-def _key(record: FrameRecord) -> i64:
-    """The direction and the channel of a frame, in a dictionary: a small number for small channels."""
-    return 2 * record.frame.channel + record.direction
+def _key(direction: i64, channel: i64) -> int:
+    """The direction and the channel of a content, in a dictionary."""
+    return int(2 * channel + direction)

@@ -13,16 +13,18 @@ from typing import Any
 
 from amqpscope.limits import MAX_UNACKNOWLEDGED
 from amqpscope.tracking.ascending import Ascending
+from amqpscope.tracking.events import Rememberable
 from amqpscope.tracking.spans import Spans
 from dissectors.wire import i64
 
 __all__ = ["ChannelDeliveries", "ConsumerDelivery"]
 
 
-class ConsumerDelivery:
+class ConsumerDelivery(Rememberable):
     """A message that the server sends to the client."""
 
     def __init__(self, tag: int, consumer: str | None, end: i64, packet: i64, time: i64) -> None:
+        super().__init__()
         # Its delivery-tag.
         self.tag: int = tag
         # The tag of its consumer, None for one that was asked for by basic.get.
@@ -142,19 +144,33 @@ class ChannelDeliveries:
 
     def settle(self, tag: int, multiple: bool, transacted: bool, end: i64, packet: i64) -> None:
         """A basic.ack, basic.reject or basic.nack of the client."""
-        known = self.unacknowledged
-        if tag not in known:
-            if (tag != 0 or not multiple) and self.pointless_end < 0:
-                self.pointless_end = end
-                self.pointless_packet = packet
-            if not multiple:
-                return
-        elif not multiple:
-            self._settle(known.pop(tag), transacted)
+        if multiple:
+            self.settle_to(tag, transacted, end, packet)
             return
-        for delivery in self.covered(tag, multiple):
-            del known[delivery.tag]
-            self._settle(delivery, transacted)
+        known = self.unacknowledged
+        if tag in known:
+            self._settle(known.pop(tag), transacted)
+        elif self.pointless_end < 0:
+            self.pointless_end = end
+            self.pointless_packet = packet
+
+    def settle_to(self, tag: int, transacted: bool, end: i64, packet: i64) -> list[ConsumerDelivery]:
+        """A basic.ack or basic.nack of the client with `multiple`. Returns the deliveries that it names."""
+        known = self.unacknowledged
+        if tag != 0 and self.pointless_end < 0 and tag not in known:
+            self.pointless_end = end
+            self.pointless_packet = packet
+        numbers = self.order.up_to(tag, known)
+        settled = [known[number] for number in numbers]
+        if len(numbers) == len(known):
+            known.clear()
+        else:
+            for number in numbers:
+                del known[number]
+        if self.counting or transacted:
+            for delivery in settled:
+                self._settle(delivery, transacted)
+        return settled
 
     def _settle(self, delivery: ConsumerDelivery, transacted: bool) -> None:
         self._forget(delivery)

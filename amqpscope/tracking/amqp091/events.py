@@ -32,12 +32,15 @@ __all__ = ["Listener091", "SentContent"]
 class SentContent:
     """A method with content, and the part of its content that its sender has sent so far."""
 
-    def __init__(self, method: Method, packet: i64, channel: Channel | None, by_client: bool) -> None:
+    def __init__(
+        self, method: Method, packet: i64, on: i64, channel: Channel | None, by_client: bool
+    ) -> None:
         # basic.publish, basic.return, basic.deliver or basic.get-ok.
         self.method: Method = method
         # The packet in which the method begins.
         self.packet: i64 = packet
-        # The life of the channel that it is sent on, None if there are too many.
+        # The number of the channel that it is sent on, and the life of that, None if there are too many.
+        self.on: i64 = on
         self.channel: Channel | None = channel
         # The client sends it.
         self.by_client: bool = by_client

@@ -208,18 +208,32 @@ class Publishes:
         return known[self.order.smallest(known)] if known else None
 
     def confirm(self, tag: int, multiple: bool, positive: bool) -> None:
-        """The server confirms or nacks messages. Returns the offset after the last one, or -1."""
+        """The server confirms or nacks messages."""
         spans = self.acked if positive else self.nacked
         known = self.unconfirmed
-        end: i64 = -1
-        if not multiple and tag in known:
-            end = known[tag].end
-            del known[tag]
-            spans.add(tag, tag)
+        if not multiple:
+            if tag in known:
+                end = known[tag].end
+                del known[tag]
+                spans.add(tag, tag)
+                self.took(end)
+            return
+        numbers = self.order.up_to(tag, known)
+        size: i64 = len(numbers)
+        if size == 0:
+            return
+        first: int = numbers[0]
+        last: int = numbers[size - 1]
+        end = known[last].end
+        if size == len(known):
+            known.clear()
         else:
-            for number in self.covered(tag, multiple):
-                end = known[number].end
+            for number in numbers:
                 del known[number]
+        if last - first == size - 1:
+            spans.add(first, last)
+        else:
+            for number in numbers:
                 spans.add(number, number)
         self.took(end)
 

@@ -32,7 +32,7 @@ from amqpscope.tracking.amqp10.identity import (
     side_of,
 )
 from amqpscope.tracking.amqp10_draft2011.spoken import body_of, is_draft
-from amqpscope.tracking.events import Conversation
+from amqpscope.tracking.events import Conversation, takes
 from dissectors.amqp10.delivery import begins_message
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.performatives import (
@@ -54,6 +54,9 @@ __all__ = ["Conversation10"]
 _BOTH: Final = 3
 
 
+# mypyc: null object, of events that nobody takes. Nothing appends to it.
+_NO_LISTENER: Final[list[Listener10]] = []
+
 # mypyc: null objects, of connections without a session. Nothing writes to them.
 _NO_HALVES: Final[dict[int, SessionHalf]] = {}
 _NOBODY: Final[dict[int, list[Session]]] = {}
@@ -70,6 +73,10 @@ class Conversation10(Conversation):
         super().__init__()
         self.settled: bool = settled
         self.listeners: list[Listener10] = []
+        # Those of them that take these events.
+        self._started: list[Listener10] = _NO_LISTENER
+        self._continued: list[Listener10] = _NO_LISTENER
+        self._disposed: list[Listener10] = _NO_LISTENER
         self.link: Link | None = None
         # The container-ids of both peers, "" while they are not known.
         self.client_container: str = ""
@@ -87,6 +94,23 @@ class Conversation10(Conversation):
         self._unsettled: i64 = 0
         self._attached: i64 = 0
         self._detached: i64 = 0
+
+    def subscribe(self, listener: Listener10) -> None:
+        """Have somebody take the events, behind those who do so already."""
+        self.listeners.append(listener)
+        if takes(listener, Listener10, "delivery_started"):
+            self._started = [*self._started, listener]
+        if takes(listener, Listener10, "delivery_continued"):
+            self._continued = [*self._continued, listener]
+        if takes(listener, Listener10, "disposition"):
+            self._disposed = [*self._disposed, listener]
+
+    def dismiss(self) -> None:
+        """Nobody takes the events any more."""
+        self.listeners = []
+        self._started = _NO_LISTENER
+        self._continued = _NO_LISTENER
+        self._disposed = _NO_LISTENER
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection."""
@@ -295,7 +319,7 @@ class Conversation10(Conversation):
         known = self._halves.pop(key, None)
         if known is not None:
             self._newer -= len(known.newer)
-            self._unsettled -= len(known.unsettled)
+            self._unsettled -= known.unsettled.count
         self._halves[key] = half
         self._last = None
         if half.side == 0:
@@ -464,10 +488,10 @@ class Conversation10(Conversation):
             delivery.complete = True
             on.open = None
         if started:
-            for listener in self.listeners:
+            for listener in self._started:
                 listener.delivery_started(record, body, delivery)
         else:
-            for listener in self.listeners:
+            for listener in self._continued:
                 listener.delivery_continued(record, body, delivery)
 
     def _draft_transfer(self, record: FrameRecord, side: i64, channel: i64, body: draft.Transfer) -> None:
@@ -499,13 +523,13 @@ class Conversation10(Conversation):
                 self._newer = 0
         if not self.listeners or body.settled:
             return
-        before = len(half.unsettled)
+        before = half.unsettled.count
         half.wait(number, delivery)
-        self._unsettled += len(half.unsettled) - before
+        self._unsettled += half.unsettled.count - before
         if self._unsettled > MAX_NAMED_DELIVERIES:
-            before = len(half.unsettled)
-            half.forget_older()
-            self._unsettled -= before - len(half.unsettled)
+            before = half.unsettled.count
+            half.unsettled.forget_older()
+            self._unsettled -= before - half.unsettled.count
 
     def _disposition(self, record: FrameRecord, side: i64, channel: i64, body: Disposition) -> None:
         half = self._find(side, channel)
@@ -522,16 +546,17 @@ class Conversation10(Conversation):
             return
         deliveries = [] if sending is None else sending.named(body.first, body.last)
         if body.settled and sending is not None:
-            before: i64 = len(sending.unsettled)
+            unsettled = sending.unsettled
+            before = unsettled.count
             for delivery in deliveries:
                 if not body.role:
                     delivery.settled = True
                 elif delivery.id is not None:
                     delivery.settled_by_receiver = True
-                    del sending.unsettled[delivery.id]
+                    unsettled.remove(delivery.id)
             if self._find(sending.side, sending.channel) is sending:
-                self._unsettled -= before - len(sending.unsettled)
-        for listener in self.listeners:
+                self._unsettled -= before - unsettled.count
+        for listener in self._disposed:
             listener.disposition(record, body, half.session, deliveries)
 
 

@@ -6,11 +6,11 @@ stays the same for its whole life, and for both peers.
 A *side* is 0 for the client and 1 for the server.
 """
 
-from itertools import islice
 from typing import Final
 
 from amqpscope.limits import MAX_NAMED_DELIVERIES
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
+from amqpscope.tracking.events import Rememberable
 from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import Attach
 from dissectors.amqp10.transactions import Coordinator
@@ -32,14 +32,17 @@ _IDS: Final = 1 << 32
 _MASK: Final = _IDS - 1
 """How many delivery-ids there are: they are serial numbers of 32 bits (RFC 1982)."""
 
+_FEW: Final = 64
+"""Places of settled deliveries that may stand in a list."""
+
 PEERS: Final = (CLIENT, SERVER)
 """The peers by side."""
 
 
 def side_of(record: FrameRecord) -> i64:
     """0 for what the client sends, 1 for the server."""
-    client: i64 = record.connection.client
-    return 0 if record.direction == (client if client >= 0 else 0) else 1
+    direction = record.direction
+    return direction if record.connection.client <= 0 else 1 - direction
 
 
 def sender_of(side: i64, attach: Attach) -> str:
@@ -106,7 +109,7 @@ class SessionHalf:
         self.newer: dict[int, OpenDelivery] = {}
         self.older: dict[int, OpenDelivery] = {}
         # Those of them that the other peer has not settled. Kept for subscribers only.
-        self.unsettled: dict[int, OpenDelivery] = _NO_IDS
+        self.unsettled: UnsettledDeliveries = _NONE_UNSETTLED
         # In the draft: deliveries by the ids of their further transfers.
         self.continued: dict[int, OpenDelivery] = _NO_IDS
 
@@ -124,16 +127,11 @@ class SessionHalf:
             if not waiting[name]:
                 del waiting[name]
 
-    def wait(self, number: int, delivery: "OpenDelivery") -> None:
+    def wait(self, number: i64, delivery: "OpenDelivery") -> None:
         """A delivery is not settled by the other peer."""
-        if self.unsettled is _NO_IDS:
-            self.unsettled = {}
-        self.unsettled[number] = delivery
-
-    def forget_older(self) -> None:
-        """There are too many deliveries that are not settled: forget the older half of them."""
-        unsettled = self.unsettled
-        self.unsettled = dict(islice(unsettled.items(), (len(unsettled) + 1) // 2, None))
+        if self.unsettled is _NONE_UNSETTLED:
+            self.unsettled = UnsettledDeliveries()
+        self.unsettled.put(number, delivery)
 
     def delivery(self, number: int) -> "OpenDelivery | None":
         """The delivery of this peer with a delivery-id, None if it is not known (any more)."""
@@ -149,27 +147,13 @@ class SessionHalf:
         if size > _IDS // 2:
             return []  # the last is before the first
         if self.continued:
-            ids = self._ids_among(first, size)
-            return [
-                unsettled[number]
-                for number in sorted(ids, key=lambda number: (number - first + _IDS // 2) % _IDS)
-            ]
+            ids = sorted(self._ids_among(first, size), key=lambda number: (number - first + _IDS // 2) % _IDS)
+            ones = [unsettled.get(number) for number in ids]
+            return [one for one in ones if one is not None]
         if size == 1:
             one = unsettled.get(first)
             return [] if one is None else [one]
-        if size > len(unsettled):
-            found = [(number - first) % _IDS for number in unsettled if (number - first) % _IDS < size]
-            return [unsettled[(first + step) % _IDS] for step in sorted(found)]
-        named: list[OpenDelivery] = []
-        start: i64 = first
-        count: i64 = size
-        step: i64 = 0
-        while step < count:
-            one = unsettled.get(int((start + step) & _MASK))
-            if one is not None:
-                named.append(one)
-            step += 1
-        return named
+        return unsettled.among(first, size)
 
     def _ids_among(self, first: int, size: int) -> list[int]:
         """In the draft: the first ids of unsettled deliveries of which an id is among these.
@@ -178,16 +162,18 @@ class SessionHalf:
         """
         unsettled = self.unsettled
         if size > len(self.continued):
-            return [
-                number
-                for number, one in unsettled.items()
-                if (number - first) % _IDS < size or (one.last >= 0 and (one.last - first) % _IDS < size)
-            ]
+            found = []
+            for number in unsettled.ids():
+                one = unsettled.get(number)
+                last = -1 if one is None else one.last
+                if (number - first) % _IDS < size or (last >= 0 and (last - first) % _IDS < size):
+                    found.append(number)
+            return found
         ids: dict[int, None] = {}
         for step in range(size):
             number = (first + step) % _IDS
             known = self.delivery(number) or unsettled.get(number)
-            if known is not None and known.id is not None and known.id in unsettled:
+            if known is not None and known.id is not None and unsettled.get(known.id) is not None:
                 ids[known.id] = None
         return list(ids)
 
@@ -281,7 +267,7 @@ class LinkHalf:
         return self.open
 
 
-class OpenDelivery:
+class OpenDelivery(Rememberable):
     """A delivery. link: None if it is not known. id: its delivery-id, None if no transfer gave it.
 
     settled: by its sender. settled_by_receiver: by a disposition of the other peer. aborted, complete: how
@@ -292,6 +278,7 @@ class OpenDelivery:
     def __init__(
         self, session: Session, link: Link | None, delivery_id: int | None, packet: i64 = 0, time: i64 = 0
     ) -> None:
+        super().__init__()
         self.session: Session = session
         self.link: Link | None = link
         self.id: int | None = delivery_id
@@ -302,7 +289,131 @@ class OpenDelivery:
         self.last: int = -1
         self.packet: i64 = packet
         self.time: i64 = time
+        # What the watch of its link holds of it, see `amqpscope.diagnoses.amqp10.link_state`.
+        self.held: i64 = 0
 
 
 # mypyc: null object, of all that have none. Nothing writes to it.
 _NO_IDS: Final[dict[int, OpenDelivery]] = {}
+
+
+class UnsettledDeliveries:
+    """Deliveries of one half of a session that are not settled, by delivery-id.
+
+    Ids go up by one with nearly every delivery. So the deliveries stand in a list, where their places follow
+    from their ids. A settled one leaves None there. Those whose ids are far from the others are in a
+    dictionary.
+    """
+
+    def __init__(self) -> None:
+        # How many there are.
+        self.count: i64 = 0
+        # The list, the id of its first place, and the place before which all are settled.
+        self.row: list[OpenDelivery | None] = []
+        self.base: i64 = 0
+        self.start: i64 = 0
+        # The others.
+        self.far: dict[int, OpenDelivery] = _NO_IDS
+
+    def put(self, number: i64, delivery: OpenDelivery) -> None:
+        """A delivery begins with this id."""
+        row = self.row
+        size: i64 = len(row)
+        if self.count == 0 and size > 0:
+            row.clear()
+            self.start = 0
+            size = 0
+        if size == 0:
+            self.base = number
+        at = (number - self.base) & _MASK
+        if at == size:
+            row.append(delivery)
+            self.count += 1
+            if self.far:
+                self._leave_far(number)
+            if self.start > _FEW and 2 * self.start > size:
+                del row[: self.start]
+                self.base = (self.base + self.start) & _MASK
+                self.start = 0
+        elif self.start <= at < size:
+            if row[at] is None:
+                self.count += 1
+            row[at] = delivery
+        elif size < at < size + _FEW and not self.far:
+            if self.start == size:
+                self.start = at
+            while size < at:
+                row.append(None)
+                size += 1
+            row.append(delivery)
+            self.count += 1
+        else:
+            if self.far is _NO_IDS:
+                self.far = {}
+            if int(number) not in self.far:
+                self.count += 1
+            self.far[int(number)] = delivery
+
+    def _leave_far(self, number: i64) -> None:
+        if int(number) in self.far:
+            del self.far[int(number)]
+            self.count -= 1
+
+    def get(self, number: i64) -> OpenDelivery | None:
+        """The delivery with an id, None if there is none."""
+        at = (number - self.base) & _MASK
+        size: i64 = len(self.row)
+        if at < size:
+            one = self.row[at]
+            if one is not None:
+                return one
+        return self.far.get(int(number)) if self.far else None
+
+    def remove(self, number: i64) -> None:
+        """The delivery with this id is settled."""
+        row = self.row
+        at = (number - self.base) & _MASK
+        size: i64 = len(row)
+        if at < size and row[at] is not None:
+            row[at] = None
+            self.count -= 1
+            if at == self.start:
+                while self.start < size and row[self.start] is None:
+                    self.start += 1
+        elif self.far and int(number) in self.far:
+            del self.far[int(number)]
+            self.count -= 1
+
+    def among(self, first: i64, size: i64) -> list[OpenDelivery]:
+        """Those whose ids are among so many from this one on, in the order of their ids."""
+        found: list[OpenDelivery] = []
+        here = ((first - self.base + _IDS // 2) & _MASK) - _IDS // 2
+        end: i64 = min(here + size, len(self.row))
+        at: i64 = max(here, self.start)
+        while at < end:
+            one = self.row[at]
+            if one is not None:
+                found.append(one)
+            at += 1
+        if not self.far:
+            return found
+        steps = {(int(one.id or 0) - int(first)) % _IDS: one for one in found}
+        for number, one in self.far.items():
+            step = (number - int(first)) % _IDS
+            if step < size:
+                steps[step] = one
+        return [steps[step] for step in sorted(steps)]
+
+    def ids(self) -> list[int]:
+        """All ids, those of the list first."""
+        found = [int((self.base + at) & _MASK) for at, one in enumerate(self.row) if one is not None]
+        return [*found, *self.far]
+
+    def forget_older(self) -> None:
+        """Forget the older half."""
+        for number in self.ids()[: (int(self.count) + 1) // 2]:
+            self.remove(number)
+
+
+# mypyc: null object, of halves without an unsettled delivery. Nothing writes to it.
+_NONE_UNSETTLED: Final = UnsettledDeliveries()

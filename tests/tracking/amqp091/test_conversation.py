@@ -89,7 +89,7 @@ def heard(d: Dialogue091) -> list[str]:
     """What happens in a dialogue once the first channel is asked for."""
     found = Heard()
     conversation = Conversation091()
-    conversation.listeners.append(found)
+    conversation.subscribe(found)
     with Capture(BytesIO(d.pcap()), name="dialogue") as capture:
         for record in capture:
             conversation.take(record)
@@ -155,7 +155,7 @@ def test_endpoints_of_the_rules_have_the_same_deliveries_messages_and_requests(p
             if connection not in pairs:
                 judge = Judge091(connection, [], False)
                 conversation = Conversation091()
-                conversation.listeners.append(Compared(judge))
+                conversation.subscribe(Compared(judge))
                 pairs[connection] = (conversation, judge)
             conversation, judge = pairs[connection]
             conversation.take(record)

@@ -69,7 +69,7 @@ def heard(d: Dialogue) -> Heard:
     """What happens in a dialogue."""
     found = Heard()
     conversation = Conversation10()
-    conversation.listeners.append(found)
+    conversation.subscribe(found)
     with Capture(BytesIO(d.pcap()), name="dialogue") as capture:
         for record in capture:
             conversation.take(record)
@@ -190,7 +190,7 @@ def test_a_frame_on_a_detached_handle_strays_and_is_about_the_link_it_was() -> N
     d.client.transfer(handle=0)
     conversation = Conversation10()
     found = Heard()
-    conversation.listeners.append(found)
+    conversation.subscribe(found)
     with Capture(BytesIO(d.pcap()), name="dialogue") as capture:
         for record in capture:
             conversation.take(record)
@@ -216,14 +216,16 @@ def test_detached_links_are_forgotten() -> None:
 
 def test_the_oldest_deliveries_are_forgotten() -> None:
     conversation = Conversation10()
-    conversation.listeners.append(Listener10())
+    conversation.subscribe(Listener10())
     half = SessionHalf(Session(CLIENT), 0, 0)
     conversation._put(half)
     for number in range(2 * MAX_NAMED_DELIVERIES + 2):
         conversation._remember(half, OpenDelivery(half.session, None, number), number, Transfer())
     assert half.delivery(0) is None and half.delivery(2 * MAX_NAMED_DELIVERIES + 1) is not None
     assert MAX_NAMED_DELIVERIES <= len(half.newer) + len(half.older) <= 2 * MAX_NAMED_DELIVERIES + 1
-    assert len(half.unsettled) == MAX_NAMED_DELIVERIES and min(half.unsettled) == MAX_NAMED_DELIVERIES + 2
+    assert (
+        half.unsettled.count == MAX_NAMED_DELIVERIES and min(half.unsettled.ids()) == MAX_NAMED_DELIVERIES + 2
+    )
 
 
 def test_sessions_that_ended_do_not_have_links_of_others_forgotten() -> None:

@@ -47,7 +47,7 @@ def _events(records: list[FrameRecord], settled: bool) -> list[tuple[str, int, l
         conversation = followed.get(record.connection)
         if conversation is None:
             conversation = followed[record.connection] = Conversation10(settled)
-            conversation.listeners.append(log)
+            conversation.subscribe(log)
         conversation.take(record)
     return log.lines
 

@@ -60,7 +60,7 @@ def heard(d: Dialogue2011) -> Heard:
 def _heard(d: Dialogue2011, settled: bool) -> Heard:
     found = Heard()
     conversation = Conversation10(settled)
-    conversation.listeners.append(found)
+    conversation.subscribe(found)
     for record in records(d):
         conversation.take(record)
     return found

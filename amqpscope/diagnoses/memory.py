@@ -1,0 +1,62 @@
+"""What a watch remembers of deliveries until they are settled, in bounded memory.
+
+What is remembered stands at the delivery itself, because a dictionary of deliveries costs several times as
+much for each of them.
+"""
+
+from typing import Final
+
+from amqpscope.limits import MAX_UNANSWERED
+from amqpscope.tracking.events import Rememberable
+from dissectors.wire import i64
+
+__all__ = ["Memory"]
+
+_FEW: Final = 64
+"""Settled deliveries that may stand in a list without being taken out."""
+
+
+class Memory:
+    """The deliveries of which one watch remembers something. No other watch remembers anything of them.
+
+    Of too many the oldest are forgotten.
+    """
+
+    def __init__(self) -> None:
+        # How many they are.
+        self.count: i64 = 0
+        # They and some that are forgotten, the oldest first.
+        self._deliveries: list[Rememberable] = []
+
+    def put(self, delivery: Rememberable, what: object) -> None:
+        """Remember this of a delivery, of which nothing was remembered."""
+        deliveries = self._deliveries
+        size: i64 = len(deliveries)
+        if size > _FEW and size > 2 * self.count:
+            deliveries = self._deliveries = [one for one in deliveries if one.remembered is not None]
+        if self.count >= 2 * MAX_UNANSWERED:
+            self._forget(MAX_UNANSWERED)
+        delivery.remembered = what
+        deliveries.append(delivery)
+        self.count += 1
+
+    def take(self, delivery: Rememberable) -> object | None:
+        """What is remembered of a delivery, None for nothing. It is forgotten."""
+        what = delivery.remembered
+        if what is not None:
+            delivery.remembered = None
+            self.count -= 1
+        return what
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._forget(self.count)
+
+    def _forget(self, many: i64) -> None:
+        """Forget so many deliveries, the oldest ones."""
+        at: i64 = 0
+        left = self.count - many
+        while self.count > left:
+            self.take(self._deliveries[at])
+            at += 1
+        del self._deliveries[:at]

@@ -1,0 +1,70 @@
+"""The unsettled deliveries of a half of a session: found by id as in a dictionary, and forgotten in order."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amqpscope.model.records import CLIENT
+from amqpscope.tracking.amqp10.identity import OpenDelivery, Session, UnsettledDeliveries
+
+_IDS = 1 << 32
+
+# How far the next id is ahead of the last one, and how many deliveries are settled then, from which on.
+_STEPS = st.lists(
+    st.tuples(
+        st.sampled_from([1, 1, 1, 1, 2, 5, 63, 64, 65, 300, -1, -3, 0, 1 << 30, -(1 << 31)]),
+        st.integers(0, 6),
+        st.integers(-70, 5),
+    ),
+    max_size=120,
+)
+
+
+def _started(number: int) -> OpenDelivery:
+    return OpenDelivery(Session(CLIENT), None, number)
+
+
+@given(st.sampled_from([0, 1, _IDS - 3, _IDS // 2]), _STEPS)
+def test_deliveries_are_found_as_in_a_dictionary(number: int, steps: list[tuple[int, int, int]]) -> None:
+    unsettled = UnsettledDeliveries()
+    known: dict[int, OpenDelivery] = {}
+    for ahead, settled, back in steps:
+        number = (number + ahead) % _IDS
+        unsettled.put(number, _started(number))
+        kept = unsettled.get(number)
+        assert kept is not None and kept.id == number
+        known[number] = kept
+        first = (number + back) % _IDS
+        for size in (1, 2, 80, 1 << 31):
+            named = sorted((one - first) % _IDS for one in known if (one - first) % _IDS < size)
+            assert [one.id for one in unsettled.among(first, size)] == [
+                (first + step) % _IDS for step in named
+            ]
+        for step in range(settled):
+            one = (first + step) % _IDS
+            assert unsettled.get(one) is known.pop(one, None)
+            unsettled.remove(one)
+            assert unsettled.get(one) is None
+        assert unsettled.count == len(known) and set(unsettled.ids()) == set(known)
+
+
+@given(st.integers(0, 300), st.integers(0, 40))
+def test_the_older_half_is_forgotten(many: int, settled: int) -> None:
+    unsettled = UnsettledDeliveries()
+    for number in range(many):
+        unsettled.put(number, _started(number))
+    for number in range(settled):
+        unsettled.remove(number)
+    left = list(range(min(settled, many), many))
+    unsettled.forget_older()
+    assert unsettled.ids() == left[(len(left) + 1) // 2 :]
+
+
+def test_settled_deliveries_leave_no_places() -> None:
+    unsettled = UnsettledDeliveries()
+    for number in range(10_000):
+        unsettled.put(number % _IDS, _started(number))
+        if number >= 3:
+            unsettled.remove(number - 3)
+    assert unsettled.ids() == [9_997, 9_998, 9_999] and len(unsettled.row) < 200

@@ -1,0 +1,48 @@
+"""Which subscribers an event is for: those whose classes have a method of their own for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpscope.diagnoses.amqp091.habits import HabitWatch
+from amqpscope.diagnoses.amqp10.redelivery import RedeliveryWatch
+from amqpscope.diagnoses.watch import Watch091, Watch10
+from amqpscope.tracking.amqp091.conversation import Conversation091
+from amqpscope.tracking.amqp091.events import Listener091
+from amqpscope.tracking.amqp10.conversation import Conversation10
+from amqpscope.tracking.amqp10.events import Listener10
+from amqpscope.tracking.events import takes
+
+
+class Ends(Listener091):
+    def content_ended(self, record: Any, content: Any) -> None:
+        pass
+
+
+class More(Ends):
+    pass
+
+
+def test_a_listener_takes_what_it_or_its_parent_overrides() -> None:
+    for listener in (Ends(), More()):
+        assert takes(listener, Listener091, "content_ended")
+        assert not takes(listener, Listener091, "content_started")
+    assert not takes(Listener10(), Listener10, "disposition")
+
+
+def test_the_watches_take_what_they_override() -> None:
+    def of(watch: type, protocol: type, *events: str) -> list[bool]:
+        return [takes(watch.__new__(watch), protocol, event) for event in events]
+
+    assert of(HabitWatch, Listener091, "content_started", "content_continued") == [True, False]
+    assert of(Watch091, Listener091, "acknowledged", "confirmed") == [False, False]
+    assert of(RedeliveryWatch, Listener10, "delivery_started", "delivery_continued") == [True, False]
+    assert of(Watch10, Listener10, "disposition") == [False]
+
+
+def test_nobody_is_called_when_all_are_dismissed() -> None:
+    for conversation, listener in ((Conversation091(), More()), (Conversation10(), Listener10())):
+        conversation.subscribe(listener)  # type: ignore[attr-defined]
+        assert conversation.listeners == [listener]  # type: ignore[attr-defined]
+        conversation.dismiss()  # type: ignore[attr-defined]
+        assert conversation.listeners == []  # type: ignore[attr-defined]
