@@ -124,6 +124,129 @@ COMPILED_FILES = [
     "amqpscope/rules/peer_error.py",
 ]
 
+# Where the time goes: 97 percent of the instructions that compiled code runs in `check`, `read`, `summary`,
+# `read --count` and `read --format ndjson`, counted with callgrind on captures of both protocols. Layers and
+# the pipeline are here too, without being counted. The C compiler does its best for these alone.
+OFTEN = [
+    "amqpscope/analysis/connection.py",
+    "amqpscope/analysis/direction.py",
+    "amqpscope/analysis/provenance.py",
+    "amqpscope/analysis/table.py",
+    "amqpscope/capture/packet.py",
+    "amqpscope/capture/pcap.py",
+    "amqpscope/correlation/intermediary.py",
+    "amqpscope/diagnoses/amqp091/channels.py",
+    "amqpscope/diagnoses/amqp091/habits.py",
+    "amqpscope/diagnoses/amqp091/numbers.py",
+    "amqpscope/diagnoses/amqp10/links.py",
+    "amqpscope/diagnoses/amqp10/numbers.py",
+    "amqpscope/diagnoses/capture.py",
+    "amqpscope/diagnoses/connection.py",
+    "amqpscope/diagnoses/latency.py",
+    "amqpscope/diagnoses/numbers.py",
+    "amqpscope/diagnoses/transport.py",
+    "amqpscope/layers/head_stream.py",
+    "amqpscope/layers/http_head.py",
+    "amqpscope/layers/http_kinds.py",
+    "amqpscope/layers/interface.py",
+    "amqpscope/layers/places.py",
+    "amqpscope/layers/proxy.py",
+    "amqpscope/layers/secrets.py",
+    "amqpscope/layers/stack.py",
+    "amqpscope/layers/tls_kind.py",
+    "amqpscope/model/records.py",
+    "amqpscope/pipeline/columns.py",
+    "amqpscope/pipeline/deliveries.py",
+    "amqpscope/pipeline/deliveries091.py",
+    "amqpscope/pipeline/deliveries10.py",
+    "amqpscope/pipeline/delivery_columns.py",
+    "amqpscope/pipeline/fields091.py",
+    "amqpscope/pipeline/fields10.py",
+    "amqpscope/pipeline/frame_columns.py",
+    "amqpscope/pipeline/packets.py",
+    "amqpscope/pipeline/rows.py",
+    "amqpscope/reassembly/connection.py",
+    "amqpscope/reassembly/copies.py",
+    "amqpscope/reassembly/order.py",
+    "amqpscope/reassembly/provenance.py",
+    "amqpscope/reassembly/recent.py",
+    "amqpscope/report/amqp091/json_form.py",
+    "amqpscope/report/amqp091/secrets.py",
+    "amqpscope/report/amqp091/summary.py",
+    "amqpscope/report/amqp10/brief.py",
+    "amqpscope/report/amqp10/json_form.py",
+    "amqpscope/report/amqp10/json_quick.py",
+    "amqpscope/report/amqp10/json_values.py",
+    "amqpscope/report/amqp10/value_text.py",
+    "amqpscope/report/capture_summary.py",
+    "amqpscope/report/connection_summary.py",
+    "amqpscope/report/digits.py",
+    "amqpscope/report/frame_counts.py",
+    "amqpscope/report/json_form.py",
+    "amqpscope/report/json_renderers.py",
+    "amqpscope/report/links.py",
+    "amqpscope/report/moment.py",
+    "amqpscope/report/painter.py",
+    "amqpscope/report/settlements.py",
+    "amqpscope/report/summary.py",
+    "amqpscope/report/timeline.py",
+    "amqpscope/report/value_text.py",
+    "amqpscope/rules/amqp091/delivery.py",
+    "amqpscope/rules/amqp091/judge.py",
+    "amqpscope/rules/amqp091/requests.py",
+    "amqpscope/rules/amqp091/values.py",
+    "amqpscope/rules/amqp10/connection.py",
+    "amqpscope/rules/amqp10/delivery.py",
+    "amqpscope/rules/amqp10/idle.py",
+    "amqpscope/rules/amqp10/judge.py",
+    "amqpscope/rules/amqp10/link.py",
+    "amqpscope/rules/amqp10/message.py",
+    "amqpscope/rules/context.py",
+    "amqpscope/rules/judge.py",
+    "amqpscope/tracking/amqp091/channel.py",
+    "amqpscope/tracking/amqp091/connection_view.py",
+    "amqpscope/tracking/amqp091/contents.py",
+    "amqpscope/tracking/amqp091/conversation.py",
+    "amqpscope/tracking/amqp091/deliveries.py",
+    "amqpscope/tracking/amqp091/endpoint.py",
+    "amqpscope/tracking/amqp091/message_samples.py",
+    "amqpscope/tracking/amqp091/publishes.py",
+    "amqpscope/tracking/amqp091/topology_log.py",
+    "amqpscope/tracking/amqp10/conversation.py",
+    "amqpscope/tracking/amqp10/endpoint.py",
+    "amqpscope/tracking/amqp10/endpoint_state.py",
+    "amqpscope/tracking/amqp10/identity.py",
+    "amqpscope/tracking/amqp10/link.py",
+    "amqpscope/tracking/amqp10/message_digest.py",
+    "amqpscope/tracking/amqp10/receiving.py",
+    "amqpscope/tracking/amqp10/session_deliveries.py",
+    "amqpscope/tracking/ascending.py",
+    "amqpscope/tracking/clock.py",
+    "amqpscope/tracking/inbox.py",
+    "amqpscope/tracking/knowledge.py",
+    "amqpscope/tracking/spans.py",
+    "amqpscope/tracking/states.py",
+    "dissectors/amqp091/arguments.py",
+    "dissectors/amqp091/content.py",
+    "dissectors/amqp091/frame.py",
+    "dissectors/amqp091/message.py",
+    "dissectors/amqp091/methods.py",
+    "dissectors/amqp091/registry.py",
+    "dissectors/amqp091/tables.py",
+    "dissectors/amqp10/composite.py",
+    "dissectors/amqp10/delivery.py",
+    "dissectors/amqp10/frame.py",
+    "dissectors/amqp10/message.py",
+    "dissectors/amqp10/messaging.py",
+    "dissectors/amqp10/outline.py",
+    "dissectors/amqp10/performatives.py",
+    "dissectors/amqp10/registry.py",
+    "dissectors/amqp10/types.py",
+    "dissectors/interface.py",
+    "dissectors/stream_decoder.py",
+    "dissectors/wire.py",
+]
+
 
 def compiled() -> list[str]:
     """The files to compile."""
@@ -151,6 +274,42 @@ PyObject *PyImport_ImportModuleLevel(const char *, PyObject *, PyObject *, PyObj
 #define NULL ((void *)0)
 """
 
+# The first line of a function in the C of mypyc, and its name: the function itself, or what Python calls.
+FUNCTION = re.compile(r"^ *[\w ]+\**(CPyDef_\w+|CPyPy_\w+)\(.*\) \{$", re.M)
+# What the function that starts a module needs of its classes, and nothing outside its file may see.
+HIDDEN = re.compile(
+    r"^ *static (PyTypeObject \*CPyType_\w+_template|bool\s+CPyDef_\w+_setup\(.*\))(?= =|$)", re.M
+)
+
+
+def arrange(sources: list[Path], folder: Path) -> list[str]:
+    """Joins the C files of all modules to a few: `often.c`, and those that are compiled in less time.
+
+    These have the modules that are not in OFTEN. Of the other modules they have the function that starts one,
+    and what Python calls, which only takes arguments apart: a third of all C, and nowhere does it take long.
+    """
+    modules = {"__native_" + name.removesuffix(".py").replace("/", "___") for name in OFTEN}
+    shared, often, seldom = [], [], []
+    for source in sources:
+        text = source.read_text("utf-8")
+        if source.stem not in modules:
+            # What no module owns: what all share, and the runtime library, which `often.c` inlines.
+            (seldom if "___" in source.stem else shared).append(text)
+            continue
+        moved = [*re.findall(r'^#include "__native.*\n', text, re.M)]
+        moved += [f"extern {found};\n" for found in HIDDEN.findall(text)]
+        text = HIDDEN.sub(r"\1", text)
+        functions = list(FUNCTION.finditer(text))
+        often.append(text[: functions[0].start()])
+        for function, end in zip(functions, [*(found.start() for found in functions[1:]), None], strict=True):
+            goes = function[1].startswith("CPyPy_") or function[1].endswith("___top_level__")
+            (moved if goes else often).append(text[function.start() : end])
+        seldom.append("".join(moved))
+    parts = {"often.c": shared + often} | {f"seldom{number}.c": seldom[number::4] for number in range(4)}
+    for name, texts in parts.items():
+        (folder / name).write_text("".join(texts), "utf-8")
+    return [(folder / name).as_posix() for name in parts]
+
 
 class OptionalBuild(build_ext):
     """Builds extensions, and in the mode `auto` goes on without them if that fails."""
@@ -159,9 +318,26 @@ class OptionalBuild(build_ext):
         """Builds the extension that holds the code; then, side by side, those that start one module each."""
         # In this order: without the code none of the others may be there.
         code, *starters = self.extensions
-        self.build_extension(code)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
+            if len(code.sources) > 1:
+                code.extra_objects = list(pool.map(self.compiled_file, code.sources))
+                code.sources = []
+            self.build_extension(code)
             list(pool.map(self.build_extension, starters))
+
+    def compiled_file(self, source: str) -> str:
+        """The object that a C file of the code is compiled to: one of many is compiled by itself."""
+        code = self.extensions[0]
+        # With -O1 a compiler sees less, and more values seem to be without one; mypyc makes warnings errors.
+        quickly = ["-O1", "-Wno-maybe-uninitialized"] if "seldom" in source else []
+        [made] = self.compiler.compile(
+            [source],
+            output_dir=self.build_temp,
+            include_dirs=code.include_dirs,
+            depends=code.depends,
+            extra_postargs=[*code.extra_compile_args, *quickly],
+        )
+        return str(made)
 
     def run(self) -> None:
         try:
@@ -189,16 +365,26 @@ def extensions() -> list[Extension]:
         if MODE == "require":
             raise
         return []
+    posix = os.name == "posix"
     found = list(
-        mypycify(["--strict", "--follow-imports=silent", *compiled()], opt_level="3", debug_level="0")
+        mypycify(
+            ["--strict", "--follow-imports=silent", *compiled()],
+            opt_level="3",
+            debug_level="0",
+            # A file for each module: 21 s of mypyc and 0.9 GB of memory. One for all: 43 s and 5.6 GB, since
+            # mypyc indents it ever deeper, to 830 MB.
+            multi_file=posix,
+        )
     )
-    if os.name == "posix":
+    if posix:
         for extension in found:
             # Nobody replaces a function of ours while it runs: calls need no detour, and may be inlined.
             # (A new list: mypyc gives all of them the same one.)
-            # And mypyc indents its C ever deeper, to 800 MB: to measure it took gcc half of its time.
+            # And the search for misleading indentation took gcc half of its time.
             flags = ["-fvisibility=hidden", "-fno-semantic-interposition", "-Wno-misleading-indentation"]
             extension.extra_compile_args = [*extension.extra_compile_args, *flags]
+        sources = [Path(source) for source in found[0].sources]
+        found[0].sources = arrange(sources, sources[0].parent)
         for starter in found[1:]:
             [source] = map(Path, starter.sources)
             source.write_text(source.read_text("utf-8").replace("#include <Python.h>\n", STARTER), "utf-8")
