@@ -153,6 +153,8 @@ OFTEN = [
     "amqpscope/layers/proxy.py",
     "amqpscope/layers/secrets.py",
     "amqpscope/layers/stack.py",
+    "amqpscope/layers/tls/ciphers.py",
+    "amqpscope/layers/tls/stream.py",
     "amqpscope/layers/tls_kind.py",
     "amqpscope/model/records.py",
     "amqpscope/pipeline/columns.py",
