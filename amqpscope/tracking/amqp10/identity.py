@@ -35,6 +35,9 @@ _MASK: Final = _IDS - 1
 _FEW: Final = 64
 """Places of settled deliveries that may stand in a list."""
 
+_MOSTLY_SETTLED: Final = 4096
+"""Places from which on a list is given up if three quarters of them are settled."""
+
 PEERS: Final = (CLIENT, SERVER)
 """The peers by side."""
 
@@ -302,7 +305,7 @@ class UnsettledDeliveries:
 
     Ids go up by one with nearly every delivery. So the deliveries stand in a list, where their places follow
     from their ids. A settled one leaves None there. Those whose ids are far from the others are in a
-    dictionary.
+    dictionary, and so are the few that stay unsettled while very many behind them are settled.
     """
 
     def __init__(self) -> None:
@@ -335,6 +338,8 @@ class UnsettledDeliveries:
                 del row[: self.start]
                 self.base = (self.base + self.start) & _MASK
                 self.start = 0
+            elif size > _MOSTLY_SETTLED and 4 * (self.count - len(self.far)) < size:
+                self._spread()
         elif self.start <= at < size:
             if row[at] is None:
                 self.count += 1
@@ -353,6 +358,17 @@ class UnsettledDeliveries:
             if int(number) not in self.far:
                 self.count += 1
             self.far[int(number)] = delivery
+
+    def _spread(self) -> None:
+        """Few of the list are left, and the first of them holds the place of all behind it: move these."""
+        if self.far is _NO_IDS:
+            self.far = {}
+        for at, one in enumerate(self.row):
+            if one is not None:
+                self.far[int((self.base + at) & _MASK)] = one
+        self.base = (self.base + len(self.row)) & _MASK
+        self.row.clear()
+        self.start = 0
 
     def _leave_far(self, number: i64) -> None:
         if int(number) in self.far:
@@ -397,17 +413,24 @@ class UnsettledDeliveries:
             at += 1
         if not self.far:
             return found
+        far = self.far
         steps = {(int(one.id or 0) - int(first)) % _IDS: one for one in found}
-        for number, one in self.far.items():
-            step = (number - int(first)) % _IDS
-            if step < size:
-                steps[step] = one
+        if size < len(far):
+            for step in range(size):
+                number = int((first + step) & _MASK)
+                if number in far:
+                    steps[int(step)] = far[number]
+        else:
+            for number, one in far.items():
+                step = (number - int(first)) % _IDS
+                if step < size:
+                    steps[step] = one
         return [steps[step] for step in sorted(steps)]
 
     def ids(self) -> list[int]:
-        """All ids, those of the list first."""
+        """All ids, those of the list last: most of the others are older."""
         found = [int((self.base + at) & _MASK) for at, one in enumerate(self.row) if one is not None]
-        return [*found, *self.far]
+        return [*self.far, *found]
 
     def forget_older(self) -> None:
         """Forget the older half."""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amqpscope.capture.words import INTERPRETED
 from amqpscope.model.records import CLIENT
 from amqpscope.tracking.amqp10.identity import OpenDelivery, Session, UnsettledDeliveries
 
@@ -68,3 +74,40 @@ def test_settled_deliveries_leave_no_places() -> None:
         if number >= 3:
             unsettled.remove(number - 3)
     assert unsettled.ids() == [9_997, 9_998, 9_999] and len(unsettled.row) < 200
+
+
+def test_one_delivery_that_stays_unsettled_keeps_no_places_behind_it() -> None:
+    unsettled = UnsettledDeliveries()
+    for number in range(50_000):
+        unsettled.put(number, _started(number))
+        if number > 3:
+            unsettled.remove(number)
+    assert len(unsettled.row) < 5_000
+    assert unsettled.ids() == [0, 1, 2, 3] and unsettled.count == 4
+    assert [one.id for one in unsettled.among(0, 1 << 31)] == [0, 1, 2, 3]
+    assert [one.id for one in unsettled.among(2, 10)] == [2, 3]
+    unsettled.put(50_000, _started(50_000))
+    unsettled.forget_older()
+    assert unsettled.ids() == [3, 50_000]
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="compiled lines are not traced")
+def test_few_ids_are_looked_up_and_not_searched_for() -> None:
+    """However many deliveries have ids far from each other."""
+    unsettled = UnsettledDeliveries()
+    for number in range(2_000):
+        unsettled.put(number * 1_000, _started(number * 1_000))
+    lines = 0
+
+    def tracer(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal lines
+        lines += 1
+        return tracer
+
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        found = unsettled.among(1_000, 3)
+    finally:
+        sys.settrace(before)
+    assert [one.id for one in found] == [1_000] and lines < 60
