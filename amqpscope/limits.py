@@ -631,6 +631,10 @@ MAX_NAMED_DELIVERIES: Final = 65_536
 """Deliveries (and links) of one connection whose link's name is remembered to show it beside a
 disposition. An unsettled delivery older than that many is shown without."""
 
+MAX_SETTLED_DELIVERIES: Final = 4_096
+"""Settled deliveries of one connection that are remembered like that, twice as many at most: a disposition
+that names an older one repeats what was said long ago."""
+
 MAX_SUMMARY_LINKS: Final = 4096
 """Links of one connection that a summary lists; the rest are counted. Nobody reads more, and a peer that
 attaches for ever would take all memory."""

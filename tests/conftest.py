@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,10 @@ from support.browser import CHROMIUM, Browser
 
 # Tests that say that standard output is a terminal want no pager, but for those of the pager.
 os.environ["AMQPSCOPE_PAGER"] = ""
+
+# Whoever starts the tests in the background of a shell has Ctrl-C ignored, and programs inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: how long an example takes depends on who else uses the machine.
 settings.register_profile("default", deadline=None, derandomize=True)

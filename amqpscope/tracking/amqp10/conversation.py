@@ -18,7 +18,12 @@ Sources: transport.xml, "Sessions", "Links", "Transferring a Message".
 
 from typing import Final
 
-from amqpscope.limits import MAX_FORMER_LINKS, MAX_NAMED_DELIVERIES, MAX_UNANSWERED
+from amqpscope.limits import (
+    MAX_FORMER_LINKS,
+    MAX_NAMED_DELIVERIES,
+    MAX_SETTLED_DELIVERIES,
+    MAX_UNANSWERED,
+)
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import (
@@ -89,7 +94,7 @@ class Conversation10(Conversation):
         # Octets are missing. Bits of the sides that have sent close.
         self._gap: bool = False
         self._closed: i64 = 0
-        # How many are kept: deliveries among the newer ones, unsettled ones, attached and detached links.
+        # How many are kept: newer settled deliveries, unsettled ones, attached and detached links.
         self._newer: i64 = 0
         self._unsettled: i64 = 0
         self._attached: i64 = 0
@@ -511,17 +516,11 @@ class Conversation10(Conversation):
 
     def _remember(self, half: SessionHalf, delivery: OpenDelivery, number: int, body: Transfer) -> None:
         """A delivery begins; dispositions name it by its id."""
-        before: i64 = 0
-        if self.settled:
-            before = len(half.newer)
-            half.newer[number] = delivery
-            self._newer += len(half.newer) - before
-            if self._newer > MAX_NAMED_DELIVERIES:
-                for one in self._halves.values():
-                    one.older = one.newer
-                    one.newer = {}
-                self._newer = 0
-        if not self.listeners or body.settled:
+        if body.settled:
+            if self.settled:
+                self._keep_settled(half, delivery, number)
+            return
+        if not self.listeners and not self.settled:
             return
         before = half.unsettled.count
         half.wait(number, delivery)
@@ -530,6 +529,17 @@ class Conversation10(Conversation):
             before = half.unsettled.count
             half.unsettled.forget_older()
             self._unsettled -= before - half.unsettled.count
+
+    def _keep_settled(self, half: SessionHalf, delivery: OpenDelivery, number: int) -> None:
+        """A delivery is settled; further dispositions may name it."""
+        before = len(half.newer)
+        half.newer[number] = delivery
+        self._newer += len(half.newer) - before
+        if self._newer > MAX_SETTLED_DELIVERIES:
+            for one in self._halves.values():
+                one.older = one.newer
+                one.newer = {}
+            self._newer = 0
 
     def _disposition(self, record: FrameRecord, side: i64, channel: i64, body: Disposition) -> None:
         half = self._find(side, channel)
@@ -542,7 +552,7 @@ class Conversation10(Conversation):
             known = sending.delivery(body.first)
             if known is not None:
                 self.link = known.link
-        if not self.listeners:
+        if not self.listeners and not self.settled:
             return
         deliveries = [] if sending is None else sending.named(body.first, body.last)
         if body.settled and sending is not None:
@@ -554,6 +564,8 @@ class Conversation10(Conversation):
                 elif delivery.id is not None:
                     delivery.settled_by_receiver = True
                     unsettled.remove(delivery.id)
+                    if self.settled:
+                        self._keep_settled(sending, delivery, delivery.id)
             if self._find(sending.side, sending.channel) is sending:
                 self._unsettled -= before - unsettled.count
         for listener in self._disposed:

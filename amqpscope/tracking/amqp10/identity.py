@@ -108,7 +108,7 @@ class SessionHalf:
         self.former: SessionHalf | None = None
         self.handles: dict[int, LinkHalf] = {}
         self.names: dict[tuple[str, str], LinkHalf] = {}
-        # The deliveries that this peer sends, by delivery-id: the newer ones and the older ones.
+        # Settled deliveries of this peer, by delivery-id: the newer ones and the older ones.
         self.newer: dict[int, OpenDelivery] = {}
         self.older: dict[int, OpenDelivery] = {}
         # Those of them that the other peer has not settled. Kept for subscribers only.
@@ -138,7 +138,9 @@ class SessionHalf:
 
     def delivery(self, number: int) -> "OpenDelivery | None":
         """The delivery of this peer with a delivery-id, None if it is not known (any more)."""
-        found = self.newer.get(number)
+        found = self.unsettled.get(number)
+        if found is None:
+            found = self.newer.get(number)
         if found is None:
             found = self.older.get(number)
         return self.continued.get(number) if found is None else found

@@ -9,7 +9,7 @@ import pytest
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
 from amqpscope.input.capture import Capture
-from amqpscope.limits import MAX_FORMER_LINKS, MAX_NAMED_DELIVERIES
+from amqpscope.limits import MAX_FORMER_LINKS, MAX_NAMED_DELIVERIES, MAX_SETTLED_DELIVERIES
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.endpoint import Endpoint10
@@ -214,18 +214,48 @@ def test_detached_links_are_forgotten() -> None:
     assert len(half.handles) <= 10 and len(half.names) <= 10
 
 
-def test_the_oldest_deliveries_are_forgotten() -> None:
+def _remembering() -> tuple[Conversation10, SessionHalf]:
     conversation = Conversation10()
-    conversation.subscribe(Listener10())
     half = SessionHalf(Session(CLIENT), 0, 0)
     conversation._put(half)
+    return conversation, half
+
+
+def test_the_oldest_deliveries_are_forgotten() -> None:
+    conversation, half = _remembering()
     for number in range(2 * MAX_NAMED_DELIVERIES + 2):
         conversation._remember(half, OpenDelivery(half.session, None, number), number, Transfer())
     assert half.delivery(0) is None and half.delivery(2 * MAX_NAMED_DELIVERIES + 1) is not None
-    assert MAX_NAMED_DELIVERIES <= len(half.newer) + len(half.older) <= 2 * MAX_NAMED_DELIVERIES + 1
     assert (
         half.unsettled.count == MAX_NAMED_DELIVERIES and min(half.unsettled.ids()) == MAX_NAMED_DELIVERIES + 2
     )
+
+
+def test_fewer_settled_deliveries_are_remembered() -> None:
+    conversation, half = _remembering()
+    settled = Transfer()
+    settled.settled = True
+    last = 3 * MAX_SETTLED_DELIVERIES
+    for number in range(last + 1):
+        conversation._remember(half, OpenDelivery(half.session, None, number), number, settled)
+    assert half.delivery(last) is not None and half.delivery(last - MAX_SETTLED_DELIVERIES) is not None
+    assert half.delivery(0) is None
+    assert len(half.newer) + len(half.older) <= 2 * MAX_SETTLED_DELIVERIES + 1
+    assert half.unsettled.count == 0
+
+
+def test_a_disposition_of_a_settled_delivery_has_the_link() -> None:
+    d = Dialogue()
+    d.linked(credit=3)
+    d.client.transfer()
+    d.server.disposition(role=True, first=0, settled=True)
+    d.server.disposition(role=True, first=0, settled=True)
+    conversation = Conversation10()
+    with Capture(BytesIO(d.pcap()), name="dialogue") as capture:
+        for record in capture:
+            conversation.take(record)
+    assert record.frame.name == "disposition"
+    assert conversation.link is not None and conversation.link.name == "q"
 
 
 def test_sessions_that_ended_do_not_have_links_of_others_forgotten() -> None:
