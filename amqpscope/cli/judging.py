@@ -61,7 +61,8 @@ class FindingOptions(OptionGroup):
             metavar="WHICH,...",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Show only findings of these rules or severities, for example L-CREDIT, amqp10/M-*, error.",
+            help="Show only findings of these rules or severities, for example L-CREDIT (a rule), "
+            "amqp10/M-* (all rules that begin like this) or error (a severity).",
         ),
     ] = None
     ignore: Annotated[

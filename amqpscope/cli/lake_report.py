@@ -28,8 +28,9 @@ The report has the numbers of `pipeline summary` and more: what the run before
 did not have, which rules a newer version of a product breaks but the older
 version does not, findings per hour, settlement latencies over time, senders
 without credit, and the inputs that were not read. For every number, the
-report contains a query for `pipeline sql` that shows the rows of this number.
-For findings, the report contains a command `amqpscope why`.
+report contains a query for the rows behind it: run this query with
+`amqpscope pipeline sql`. For findings, the report contains a command
+`amqpscope why`.
 
 \b
 Examples:

@@ -135,7 +135,8 @@ class LiveOptions(OptionGroup):
             rich_help_panel=_END,
             show_default=False,
             help="Stop when one of these rules is broken (* and ? are wildcards). With -w, record only the "
-            "packets shortly before and after the finding of this rule. The option may be repeated.",
+            "packets shortly before and after the finding that stops the command. The option may be "
+            "repeated.",
         ),
     ] = None
     before: Annotated[

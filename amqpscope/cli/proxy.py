@@ -29,7 +29,7 @@ EPILOG = """\b
 Point the client at the address of --listen. The proxy forwards all octets
 unchanged. Like the command `sniff`, the proxy shows and checks the frames. It
 needs no privileges. A recording (-w) looks like a capture of a TCP connection
-between the client and the server. If the proxy ends TLS, the recording
+between the client and the server. If the proxy terminates TLS, the recording
 contains the decrypted octets.
 
 \b

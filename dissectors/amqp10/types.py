@@ -363,7 +363,11 @@ class ValueReader:
     def unassigned(self, code: i64, at: i64) -> None:
         """Report a format code that nobody assigned."""
         if code & 0xF == 0xF and code >= 0x40:
-            self.problem("T-CODE-EXT", at, f"0x{code:02x} is an extended format code, but none is assigned")
+            self.problem(
+                "T-CODE-EXT",
+                at,
+                f"0x{code:02x} is an extended format code, but the specification assigns no such codes",
+            )
         elif code == 0xA2 or code == 0xB2:
             self.problem(
                 "T-STR-NO-UTF16", at, f"0x{code:02x} (string in UTF-16) is not in the final specification"

@@ -49,7 +49,8 @@ UNSETTLED_PILE: Final = declare(
     settle first). The sender has to keep these deliveries and cannot reuse their delivery-tags.
     Usual causes: The library does not accept messages automatically, and the application does not accept
     them. Or a peer does not follow the agreed settle mode.
-    Who has to act: The receiver. If the receiver has sent the outcomes, the sender has to act.
+    Who has to act: The receiver. If the receiver has already sent an outcome for each delivery, the sender
+    has to act.
     Client: Accept, release or reject each message, or configure the library to accept messages automatically.
     Server: Settle the deliveries for which the other peer has sent an outcome.
     Not reported when: only one delivery is slow, the deliveries are part of a transaction, or the capture

@@ -145,7 +145,7 @@ def redirect_with_wrong_address(case: Case10, key: str) -> None:
     """
     case.report(
         L_REDIRECT_INFO,
-        f"the entry {key} in the info of amqp:link:redirect is "
+        f"the value of the key {key} in the info of amqp:link:redirect is "
         f"{'not a number' if key == 'port' else 'not a string'}",
         CERTAIN,
         {"entry": key},

@@ -385,8 +385,8 @@ def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
     case.link = link
     case.report(
         L_CLOSE_CROSS,
-        "the other peer's detach with closed=true crossed the peer's detach with closed=false, but no "
-        "attach and no detach with closed=true followed",
+        "the other peer's detach with closed=true crossed the peer's detach with closed=false, but the "
+        "peer did not attach the link again and detach it with closed=true",
         POSSIBLE,
         {"link_state": link.state},
     )

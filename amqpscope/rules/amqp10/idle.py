@@ -53,8 +53,8 @@ def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i6
     when nothing confirms the silence, because a step of the capturing machine's clock may then explain the
     gap. Frames that the other peer sends during the silence confirm the silence. The other peer's close with
     amqp:resource-limit-exceeded also confirms the silence.
-    Possible because: The capturing machine's clock may have been set forward, because no other frame confirms
-    the silence. The {peer} may also not have read the idle-time-out yet.
+    Possible because: No other frame confirms the silence, so the clock of the capturing machine may have been
+    set forward. The {peer} may also not have read the idle-time-out yet.
     How to mend it: Read idle-time-out (in milliseconds) from the other peer's open and send an empty frame
     well before it passes, for example after half of it. Do not block the thread that sends the empty frames.
     """

@@ -42,8 +42,8 @@ WS_EXTENSION: Final = RULES.rule("WS-EXTENSION", "MUST", "keyword", by="server")
 Demands: A server may accept only extensions that the client offers in Sec-WebSocket-Extensions.
 Source: RFC 6455, section 4.1; RFC 6455, section 9.1
 Evidence: Sec-WebSocket-Extensions of the request and of the response
-Why it matters: The client does not know the extension and closes the connection. A client that does not close
-the connection cannot read frames that the extension changes.
+Why it matters: The client does not know the extension and closes the connection. If the client keeps the
+connection open, it cannot read the frames that the extension changes.
 Silent when: the handshake was not captured whole.
 How to mend it: On the server, or on the proxy in front of the server, accept only extensions that the request
 offers.
