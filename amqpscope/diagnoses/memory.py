@@ -29,7 +29,10 @@ class Memory:
         self._deliveries: list[Rememberable] = []
 
     def put(self, delivery: Rememberable, what: object) -> None:
-        """Remember this of a delivery, of which nothing was remembered."""
+        """Remember this of a delivery, instead of what was remembered of it."""
+        if delivery.remembered is not None:
+            delivery.remembered = what
+            return
         deliveries = self._deliveries
         size: i64 = len(deliveries)
         if size > _FEW and size > 2 * self.count:
@@ -55,8 +58,9 @@ class Memory:
     def _forget(self, many: i64) -> None:
         """Forget so many deliveries, the oldest ones."""
         at: i64 = 0
+        size: i64 = len(self._deliveries)
         left = self.count - many
-        while self.count > left:
+        while self.count > left and at < size:
             self.take(self._deliveries[at])
             at += 1
         del self._deliveries[:at]

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 
 from amqpscope.diff.forms import CanonicalFrameTable
 from amqpscope.diff.run import ComparedRun
+from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture
 from amqpscope.input.meter import Meter, Metering
 from amqpscope.input.replay import ReplayableCapture
@@ -44,8 +45,11 @@ class Beside(AbstractContextManager["Beside"]):
         """The capture, with its forms in the table. Raises CaptureError."""
         if self._workers is not None:
             with suppress(NotShared):
-                for _ in self._workers.wait():
-                    pass
+                try:
+                    for _ in self._workers.wait():
+                        pass
+                except CaptureError as error:
+                    raise CaptureError(f"{self._material.name}: {error}") from error
                 state, forms = next(self._workers.results()[0])
                 run = ComparedRun(self._material.name, table, Rulings(self._policy))
                 run.restore(state, [0, *map(table.number, forms)])

@@ -44,7 +44,7 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
         "summary": "Summarize each connection and how it ended.",
         "check": "Report protocol violations: which peer, rule, packet and state.",
         "why": "Explain what allows or forbids a packet, and what followed.",
-        "draw": "Draw a capture as an HTML page, or a connection as SVG, Mermaid or text.",
+        "draw": "Draw a capture as HTML, or a connection as SVG, Mermaid or text.",
         "diff": "Compare two captures of the same scenario.",
         "cut": "Write a part of a capture to a file, with findings as comments.",
         "sniff": "Capture live, and report violations as they happen.",

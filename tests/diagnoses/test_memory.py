@@ -45,3 +45,15 @@ def test_taken_ones_are_let_go() -> None:
         memory.put(one, "delivery")
         memory.take(one)
     assert len(memory._deliveries) < 100
+
+
+def test_what_is_put_again_is_remembered_once() -> None:
+    memory = Memory()
+    one, other = Rememberable(), Rememberable()
+    memory.put(one, "first")
+    memory.put(other, "other")
+    memory.put(one, "second")
+    assert memory.count == 2
+    assert memory.take(one) == "second" and memory.take(one) is None
+    memory.clear()
+    assert memory.count == 0 and memory.take(other) is None

@@ -83,7 +83,7 @@ def test_other_commands_write_what_one_process_writes() -> None:
 def test_a_killed_worker_is_an_error_of_other_commands(command: list[str]) -> None:
     result = trial("kill", *command, "--jobs", 2, SEVERAL)
     assert result.status == 2
-    assert "a worker process was ended by signal 9" in result.err
+    assert f"{SEVERAL}: a worker process was ended by signal 9" in result.err
     assert "Traceback" not in result.err
     assert "a worker is left" not in result.err
 

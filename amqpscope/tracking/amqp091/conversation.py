@@ -352,7 +352,8 @@ class Conversation091(Conversation):
             self._first = content
         else:
             self._second = content
-        if channel is not None:
+        # A client that sends these breaks a rule: what is due is the server's.
+        if channel is not None and not by_client:
             if isinstance(method, BasicDeliver):
                 content.delivery = channel.deliveries.due
                 content.consumer = self.consumer_of(channel, method.consumer_tag)

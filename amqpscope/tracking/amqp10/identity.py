@@ -324,6 +324,15 @@ class UnsettledDeliveries:
         """A delivery begins with this id."""
         row = self.row
         size: i64 = len(row)
+        if size > _FEW:
+            if self.start > _FEW and 2 * self.start > size:
+                del row[: self.start]
+                self.base = (self.base + self.start) & _MASK
+                self.start = 0
+                size = len(row)
+            elif size > _MOSTLY_SETTLED and 4 * (self.count - len(self.far)) < size:
+                self._spread()
+                size = 0
         if self.count == 0 and size > 0:
             row.clear()
             self.start = 0
@@ -336,12 +345,6 @@ class UnsettledDeliveries:
             self.count += 1
             if self.far:
                 self._leave_far(number)
-            if self.start > _FEW and 2 * self.start > size:
-                del row[: self.start]
-                self.base = (self.base + self.start) & _MASK
-                self.start = 0
-            elif size > _MOSTLY_SETTLED and 4 * (self.count - len(self.far)) < size:
-                self._spread()
         elif self.start <= at < size:
             if row[at] is None:
                 self.count += 1
@@ -368,7 +371,6 @@ class UnsettledDeliveries:
         for at, one in enumerate(self.row):
             if one is not None:
                 self.far[int((self.base + at) & _MASK)] = one
-        self.base = (self.base + len(self.row)) & _MASK
         self.row.clear()
         self.start = 0
 

@@ -213,6 +213,27 @@ def test_an_acknowledgement_names_all_before_it() -> None:
     ]
 
 
+def test_a_delivery_by_the_client_is_not_the_one_that_the_server_began() -> None:
+    class Begun(Listener091):
+        def __init__(self) -> None:
+            self.contents: list[SentContent] = []
+
+        def content_started(self, record: FrameRecord, method: Any, content: SentContent) -> None:
+            self.contents.append(content)
+
+    d = opened()
+    d.consume()
+    d.server.deliver_method(consumer_tag="c")
+    d.client.deliver_method(consumer_tag="c")
+    conversation, begun = Conversation091(), Begun()
+    conversation.subscribe(begun)
+    with Capture(BytesIO(d.pcap())) as capture:
+        for record in capture:
+            conversation.take(record)
+    server, client = begun.contents
+    assert server.delivery is not None and client.delivery is None
+
+
 def test_a_consumer_that_the_server_names() -> None:
     d = opened()
     d.client.method("basic.consume", 1, queue="q")

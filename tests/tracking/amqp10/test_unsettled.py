@@ -76,19 +76,31 @@ def test_settled_deliveries_leave_no_places() -> None:
     assert unsettled.ids() == [9_997, 9_998, 9_999] and len(unsettled.row) < 200
 
 
-def test_one_delivery_that_stays_unsettled_keeps_no_places_behind_it() -> None:
+@pytest.mark.parametrize("step", [1, 2, 63])
+def test_deliveries_that_stay_unsettled_keep_no_places_behind_them(step: int) -> None:
     unsettled = UnsettledDeliveries()
-    for number in range(50_000):
+    for number in range(0, 20_000 * step, step):
         unsettled.put(number, _started(number))
-        if number > 3:
+        if number > 3 * step:
             unsettled.remove(number)
+    stuck = [0, step, 2 * step, 3 * step]
     assert len(unsettled.row) < 5_000
-    assert unsettled.ids() == [0, 1, 2, 3] and unsettled.count == 4
-    assert [one.id for one in unsettled.among(0, 1 << 31)] == [0, 1, 2, 3]
-    assert [one.id for one in unsettled.among(2, 10)] == [2, 3]
-    unsettled.put(50_000, _started(50_000))
+    assert unsettled.ids() == stuck and unsettled.count == 4
+    assert [one.id for one in unsettled.among(0, 1 << 31)] == stuck
+    assert [one.id for one in unsettled.among(2 * step, 10 * step)] == stuck[2:]
+    unsettled.put(20_000 * step, _started(20_000 * step))
     unsettled.forget_older()
-    assert unsettled.ids() == [3, 50_000]
+    assert unsettled.ids() == [3 * step, 20_000 * step]
+
+
+@pytest.mark.parametrize("step", [1, 2, 63])
+def test_a_window_that_moves_on_keeps_no_places_before_it(step: int) -> None:
+    unsettled = UnsettledDeliveries()
+    for number in range(20_000):
+        unsettled.put(number * step, _started(number * step))
+        if number >= 10:
+            unsettled.remove((number - 10) * step)
+    assert unsettled.count == 10 and len(unsettled.row) < 2_000
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="compiled lines are not traced")
