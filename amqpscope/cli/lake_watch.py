@@ -118,7 +118,6 @@ def watch(
     from amqpscope.pipeline.planner import make_plan
     from amqpscope.pipeline.watching import Watch, WatchTerms
 
-    _STOP.clear()
     given = given_of(findings, rules)
     settings = rules.configuration()
 
@@ -131,6 +130,8 @@ def watch(
     terms = WatchTerms(set_by, chosen, bool(wanted), policy, decoding.dialect or "", with_json, hours)
     spark: SparkSession | None = None
     with contextlib.ExitStack() as opened:
+        # Not before: who asks to stop while this begins is heard, too.
+        opened.callback(_STOP.clear)
 
         def analysis(sets: list[CaptureSet]) -> Analysis:
             nonlocal spark
@@ -157,7 +158,7 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
     slow = False
     line_at = time.monotonic()
     state = "the lake has no captures yet"
-    while True:
+    while not _STOP.is_set():
         tries += 1
         try:
             turn = watched.turn()

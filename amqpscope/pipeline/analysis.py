@@ -171,6 +171,10 @@ class Analysis:
         if not every and not counts["file", "ok"] + counts["file", "partial"]:
             lake.abandon()
             raise PipelineError(f"{lake.name}: nothing is replaced: none of the files could be read")
+        if gone > 0 and added is not None:
+            # What is recorded of them would replace their rows, and a look later they may have moved.
+            lake.abandon()
+            raise FilesChanged(f"{lake.name}: nothing is added: {gone} of the files vanished meanwhile")
         if gone > 0 and not allow_missing:
             lake.abandon()
             raise FilesChanged(

@@ -359,7 +359,7 @@ def _has_identity(file: CaptureFile, identity: str) -> bool:
 def unchanged(sets: Iterable[CaptureSet]) -> bool:
     """Whether the files on this machine that were read are still those that were found, or longer.
 
-    One that is gone by now does not count: what could not be read of it, the workers know.
+    One that is gone by now does not count: if it was gone when it was to be read, the workers know.
     """
     for file in [file for one in sets for file in one.files if file.trouble is None]:
         if is_remote(file.capture):

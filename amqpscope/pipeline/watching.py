@@ -97,6 +97,8 @@ class Watch:
             raise PipelineError(f"{directory}: not a directory on this machine")
         self._lake = lake
         self._root = os.path.abspath(lake.path)
+        if f"{self._directory}{os.sep}".startswith(f"{self._root}{os.sep}"):
+            raise PipelineError(f"{directory}: this directory is the lake, or belongs to it")
         self._terms = terms
         self._analysis = analysis
         self._seen: Snapshot | None = None  # the files as the last turn has found them

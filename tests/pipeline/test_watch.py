@@ -137,6 +137,46 @@ def test_a_file_that_is_overwritten_meanwhile(tmp_path: Path, monkeypatch: pytes
     assert unchanged(sets)  # it was read before that, or a worker has missed it
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_file_that_vanishes_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressed: bool
+) -> None:
+    """As by `tcpdump -W`, or by `tcpdump -z gzip`: no row of it is lost."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    shutil.copy(NINE, folder / "a.pcap")
+    watch = watch_of(folder, lake)
+    turn(watch)
+    before = contents(lake)
+    shutil.copy(TEN, folder / "b.pcap")
+    real = Here._run
+
+    def vanished(self: Here, outlet: Any) -> Any:
+        if compressed:
+            (folder / "a.pcap.gz").write_bytes(gzip.compress((folder / "a.pcap").read_bytes()))
+        (folder / "a.pcap").unlink()
+        return real(self, outlet)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Here, "_run", vanished)
+        with pytest.raises(FilesChanged, match="1 of the files vanished meanwhile"):
+            watch.turn()
+    assert contents(lake) == before
+    watch.turn()
+    if compressed:
+        assert same_as_one_run(lake, folder)
+    else:
+        frames = contents(lake)["frames"]
+        assert all(row in frames for row in before["frames"])
+
+
+def test_a_directory_of_the_lake_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "lake" / "in").mkdir(parents=True)
+    for folder in (tmp_path / "lake", tmp_path / "lake" / "in"):
+        with pytest.raises(PipelineError, match="this directory is the lake, or belongs to it"):
+            watch_of(folder, tmp_path / "lake")
+
+
 def test_one_watch_alone(tmp_path: Path) -> None:
     """The lease is held between the batches, and a lake that was not written is not left behind."""
     folder, path = tmp_path / "in", tmp_path / "lake"
@@ -279,6 +319,25 @@ def started(*arguments: object) -> subprocess.Popen[str]:
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
     )
+
+
+def test_who_asks_to_stop_while_the_command_begins_is_heard(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    shutil.copy(TEN, tmp_path / "in")
+    early = FAST.replace(
+        "sys.exit(", "from amqpscope.cli import lake_watch\nlake_watch._STOP.set()\nsys.exit("
+    )
+    command = ["pipeline", "watch", "in", "--out", "lake", "--every", "1h"]
+    ran = subprocess.run(
+        [sys.executable, "-c", early, *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "lake: nothing is new\n", "")
 
 
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
