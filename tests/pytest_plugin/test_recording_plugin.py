@@ -74,7 +74,7 @@ def test_the_suite(folder: Path) -> None:
     report = part(text, "test_fails")
     assert report.startswith("error amqp10/L-DC-UNSET by the client in packet "), report
     assert "error amqp10/L-UNATTACHED-TRANSFER by the server in packet " in report
-    demand = "A sender must not send a transfer with a handle without an attached link."
+    demand = "A sender must not send a transfer with a handle that has no attached link."
     assert f"rule      {demand} (MUST NOT)" in report
     assert "the specification asks for" in report
     assert re.search(r"^  >> +\d+  0\.\d+ 0  ←S 0 transfer    #0 handle=0", report, re.MULTILINE)

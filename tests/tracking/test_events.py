@@ -6,7 +6,10 @@ from typing import Any
 
 from amqpscope.diagnoses.amqp091.habits import HabitWatch
 from amqpscope.diagnoses.amqp10.redelivery import RedeliveryWatch
+from amqpscope.diagnoses.limits import Limits
+from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.watch import Watch091, Watch10
+from amqpscope.model.records import Connection
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.events import Listener091
 from amqpscope.tracking.amqp10.conversation import Conversation10
@@ -31,8 +34,11 @@ def test_a_listener_takes_what_it_or_its_parent_overrides() -> None:
 
 
 def test_the_watches_take_what_they_override() -> None:
+    connection = Connection("c", 0, 0, bytes([10, 0, 0, 1, 10, 0, 0, 2, 0xC0, 0x01, 0x16, 0x28]))
+    notebook = Notebook(connection, Limits({}))
+
     def of(watch: type, protocol: type, *events: str) -> list[bool]:
-        return [takes(watch.__new__(watch), protocol, event) for event in events]
+        return [takes(watch(notebook), protocol, event) for event in events]
 
     assert of(HabitWatch, Listener091, "content_started", "content_continued") == [True, False]
     assert of(Watch091, Listener091, "acknowledged", "confirmed") == [False, False]
