@@ -11,7 +11,7 @@ from collections import deque
 from typing import Final
 
 from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, definition, header
-from amqpscope.capture.logs.entries import CONTINUES, DAMAGED, Entry, Spoken
+from amqpscope.capture.logs.entries import CONTINUES, Entry, Spoken
 from amqpscope.capture.logs.python_text import literal
 from amqpscope.capture.logs.stamps import time_of
 from amqpscope.capture.logs.unnamed import Unnamed
@@ -26,6 +26,8 @@ _HEADER: Final = re.compile(r"(->|<-) Header \(AMQP (\d)\.1\.0\.0\)", re.ASCII)
 _EMPTY: Final = re.compile(r"(->|<-) Empty frame", re.ASCII)
 _SASL: Final = re.compile(r"(?:->|<-) \[SASL ", re.ASCII)
 _BINARY: Final = re.compile(r"<((?:[0-9A-F]{2} ){0,4095}[0-9A-F]{2})?>", re.ASCII)
+_LIKE: Final = re.compile(r"\bb['\"](?:->|<-)(?: |$)", re.ASCII)
+_LAST: Final = re.compile(r"(?:->|<-) ([^<>]{1,24})$", re.ASCII)
 _LAYERS: Final = {"0": "AMQP", "3": "SASL"}
 _RANGES: Final = {"ushort": 1 << 16, "ubyte": 1 << 8, "ulong": 1 << 64}
 _FLAGS: Final = {"true": True, "false": False}
@@ -52,13 +54,24 @@ _NUMERIC: Final = (
 )
 
 
+_WHOLE: Final = (
+    *(f"[{name.upper()}]* {{" for name in _NAMES),
+    "Header (AMQP 0.1.0.0)",
+    "Header (AMQP 3.1.0.0)",
+    "Empty frame",
+    "[SASL ",
+)
+"""How the texts behind an arrow begin."""
+
+
 class UamqpFrames(Unnamed):
     """What uamqp prints when it traces frames."""
 
     library = "uamqp"
 
     def take(self, line: str) -> Entry | Spoken | None:
-        if "-> " not in line and "<- " not in line:
+        if "->" not in line and "<-" not in line:
+            self.state(line)
             return None
         # A message that is sent is printed before its frame, in the same line.
         found = next(iter(deque(_FRAME.finditer(line), maxlen=1)), None)
@@ -67,7 +80,7 @@ class UamqpFrames(Unnamed):
         name, sent = found[2].lower(), found[1] == "->"
         time = time_of(line[: found.start()])
         if name not in _NAMES:
-            return DAMAGED
+            return self.damaged()
         try:
             body = _performative(
                 name, _unquoted(line[found.end() :], line[found.start() - 2 : found.start()])
@@ -83,14 +96,18 @@ class UamqpFrames(Unnamed):
             if found[2] == "3":
                 return CONTINUES  # the frames of this layer are not logged
             if found[2] not in _LAYERS:
-                return None
+                return self.damaged()
             return self.entry(
                 found[1] == "->", None, time_of(line[: found.start()]), header(_LAYERS[found[2]])
             )
         found = _EMPTY.search(line)
         if found is not None:
             return self.entry(found[1] == "->", None, time_of(line[: found.start()]))
-        return CONTINUES if _SASL.search(line) else None
+        if _SASL.search(line):
+            return CONTINUES
+        found = _LAST.search(line[-40:].rstrip("'\" \t"))
+        cut = found is not None and any(one.startswith(found[1]) for one in _WHOLE)
+        return self.damaged() if cut or _LIKE.search(line) else None
 
 
 def _unquoted(text: str, before: str) -> str:
@@ -108,7 +125,25 @@ def _unquoted(text: str, before: str) -> str:
 
 def _performative(name: str, text: str) -> NamedComposite:
     """The performative of a line, from what stands behind its first bracket. Raises ValueError."""
+    before, mark, error = text.partition("* {")
+    if name in ("detach", "end", "close") and mark and error.endswith("}}"):
+        items = _items(before.removesuffix(",") + "}", 0)
+        if before.count(",") != (2 if name == "detach" else 0):
+            raise ValueError("not the last field")
+        return NamedComposite(name, {**_fields(name, items), "error": _error(error[:-2])})
     return NamedComposite(name, _fields(name, _items(text, 0)))
+
+
+def _error(text: str) -> NamedComposite:
+    """An error, from what stands in its brackets. Its description may contain any mark."""
+    condition, _, rest = text.partition(",")
+    fields: dict[str, object] = {"condition": None if condition == "NULL" else condition}
+    if rest.endswith((",NULL", "}")):
+        # The end of the description, or the information behind it.
+        fields["description"] = fields["info"] = UNLOGGED
+    elif rest:
+        fields["description"] = None if rest == "NULL" else rest
+    return NamedComposite("error", fields)
 
 
 def _fields(name: str, items: list[str]) -> dict[str, object]:
