@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, definition, header
-from amqpscope.capture.logs.entries import DAMAGED, Entry, Spoken
+from amqpscope.capture.logs.entries import Entry, Spoken
 from amqpscope.capture.logs.python_text import literal, parsed
 from amqpscope.capture.logs.stamps import time_of
 from amqpscope.capture.logs.unnamed import Unnamed
@@ -22,16 +22,20 @@ from dissectors.amqp10.values import Symbol
 
 __all__ = ["PyamqpFrames"]
 
-_LINE: Final = re.compile(
-    r"(->|<-) (?:([A-Z][a-z]{2,11})Frame(\(.*\))|Header\((b'[^']{8,40}')\))\s*$", re.ASCII
-)
-_LIKE: Final = re.compile(r"(->|<-) (?:[A-Z][a-z]{2,11}Frame|Header)\(", re.ASCII)
+_FRAME: Final = re.compile(r"(->|<-) (?:([A-Z][a-z]{2,11})Frame|Header)\(", re.ASCII)
+_OCTETS: Final = re.compile(r"\((b'[^']{8,40}')\)", re.ASCII)
+_ARROW: Final = re.compile(r"(?:->|<-)(?: |$)", re.ASCII)
 _NAMES: Final = {
     "idle_timeout": "idle-time-out",
     "send_settle_mode": "snd-settle-mode",
     "filters": "filter",
 }
 """Fields that the library calls something else."""
+_WHOLE: Final = (
+    *("OpenFrame(", "BeginFrame(", "AttachFrame(", "FlowFrame(", "TransferFrame(", "DispositionFrame("),
+    *("DetachFrame(", "EndFrame(", "CloseFrame(", "EmptyFrame(", "Header("),
+)
+"""How the texts behind an arrow begin."""
 _STATES: Final = ("received", "accepted", "rejected", "released", "modified")
 
 
@@ -42,16 +46,20 @@ class PyamqpFrames(Unnamed):
     channel = 1
 
     def take(self, line: str) -> Entry | Spoken | None:
-        if "-> " not in line and "<- " not in line:
+        if "->" not in line and "<-" not in line:
             return None
-        found = _LINE.search(line) if len(line) <= MAX_LOG_TUPLE else None
+        found = _FRAME.search(line[:MAX_LOG_TUPLE])
         if found is None:
-            return DAMAGED if _LIKE.search(line[:MAX_LOG_TUPLE]) else None
-        arrow, name, text, octets = found.groups()
+            return self._other(line[:MAX_LOG_TUPLE])
+        arrow, name = found.groups()
+        text = line[found.end() - 1 :].rstrip()
+        whole = _OCTETS.fullmatch(text) if name is None else None
+        if len(line) > MAX_LOG_TUPLE or not text.endswith(")") or (name is None and whole is None):
+            return self.damaged()
         sent = arrow == "->"
         time = time_of(line[: found.start()])
-        if octets:
-            value = literal(octets)
+        if whole is not None:
+            value = literal(whole[1])
             for layer in ("AMQP", "SASL", "TLS"):
                 if value == header(layer):
                     return self.entry(sent, None, time, header(layer))
@@ -63,6 +71,20 @@ class PyamqpFrames(Unnamed):
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             return self.entry(sent, None, time, lost=True)
         return self.entry(sent, body, time)
+
+    def _other(self, line: str) -> Spoken | None:
+        """What a line says that has no frame with a bracket."""
+        found = _ARROW.search(line)
+        if found is None:
+            return None
+        before, text = line[: found.start()].rstrip(), line[found.end() :].strip()
+        if " state changed:" in before:
+            self.state(line)
+            return None
+        if "_pyamqp" in before:
+            return self.damaged()
+        begins = bool(text) and any(one.startswith(text) for one in _WHOLE)
+        return self.damaged() if begins and (not before or before.endswith("DEBUG")) else None
 
 
 def _performative(name: str, text: str) -> NamedComposite:
