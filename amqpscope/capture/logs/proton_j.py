@@ -16,15 +16,15 @@ from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, definition
 from amqpscope.capture.logs.entries import HEADER, LOST, Entry, LineFormat, Spoken
 from amqpscope.capture.logs.proton_values import octets_of
 from amqpscope.capture.logs.stamps import time_of
-from amqpscope.limits import MAX_LOG_DEPTH, MAX_LOG_FRAME
+from amqpscope.limits import MAX_LOG_CONNECTIONS, MAX_LOG_DEPTH, MAX_LOG_FRAME
 from dissectors.amqp10.composite import Field
 from dissectors.amqp10.values import Symbol
 
 __all__ = ["ProtonJFrames"]
 
-_LINE: Final = re.compile(r"\[(\d{1,11}):(\d{1,5})\] (->|<-) (.+)$", re.ASCII | re.DOTALL)
+_LINE: Final = re.compile(r"\[(\d{1,11}):(\d{1,5})\] (->|<-)(?: (.*))?$", re.ASCII | re.DOTALL)
 _FRAME: Final = re.compile(r"([A-Z][A-Za-z]{2,19})\{", re.ASCII)
-_PAYLOAD: Final = re.compile(r" \((\d{1,9})\) \"(.*)$", re.ASCII | re.DOTALL)
+_PAYLOAD: Final = re.compile(r"(, batchable=[a-z]{4,5}\}) \((\d{1,9})\) \"", re.ASCII)
 _PROPERTY: Final = re.compile(r"(?:^|, )([A-Za-z][A-Za-z0-9_:.-]{0,63})=", re.ASCII)
 _OTHER: Final = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE]-?[0-9]{1,5})?|true|false|null|", re.ASCII)
 """What need not be a text."""
@@ -37,6 +37,12 @@ _WORDS: Final[dict[str, dict[str, object]]] = {
     "boolean": {"true": True, "false": False},
 }
 """How the library prints values of these types."""
+_WHOLE: Final = (
+    *("SASL", "AMQP", "EmptyFrame{", "Open{", "Begin{", "Attach{", "Flow{", "Transfer{", "Disposition{"),
+    *("Detach{", "End{", "Close{", "SaslMechanisms{", "SaslInit{", "SaslChallenge{", "SaslResponse{"),
+    "SaslOutcome{",
+)
+"""How the texts behind an arrow begin."""
 _POLICIES: Final = ("LINK_DETACH", "SESSION_END", "CONNECTION_CLOSE", "NEVER")
 _STATES: Final = ("Received", "Accepted", "Rejected", "Released", "Modified", "TransactionalState")
 _MAPS: Final = ("fields", "map", "filter-set", "node-properties")
@@ -49,23 +55,36 @@ class ProtonJFrames(LineFormat):
     library = "proton-j"
     prints_headers = False
 
+    def __init__(self) -> None:
+        # The connections of which the log has a frame.
+        self._known: set[str] = set()
+
     def take(self, line: str) -> Entry | Spoken | None:
-        found = _LINE.search(line) if "] -> " in line or "] <- " in line else None
+        found = _LINE.search(line) if "] ->" in line or "] <-" in line else None
         if found is None:
             return None
+        said = self._said(line, found)
+        if said is not None and said.name != LOST and len(self._known) < MAX_LOG_CONNECTIONS:
+            self._known.add(said.connection)
+        return said
+
+    def _said(self, line: str, found: re.Match[str]) -> Entry | None:
         connection, channel, arrow, text = found.groups()
+        text = (text or "").rstrip()
         sent = arrow == "->"
         time = time_of(line[: found.start()])
         if text in ("SASL", "AMQP"):
             return Entry(connection, sent, HEADER, header(text), time)
         if int(channel) > 0xFFFF:
             return Entry(connection, sent, LOST, b"", time)
-        if text.startswith("Empty"):
+        if text.startswith("EmptyFrame{"):
             return Entry(connection, sent, "empty", frame(int(channel), None), time)
         named = _FRAME.match(text)
         name = "" if named is None else _hyphened(named[1])
         if named is None or definition(name) is None:
-            return Entry(connection, sent, LOST, b"", time) if named is not None else None
+            # What follows the number of a connection is a frame, or the beginning of one.
+            cut = connection in self._known or any(text and one.startswith(text) for one in _WHOLE)
+            return Entry(connection, sent, LOST, b"", time) if named is not None or cut else None
         rest = text[named.end() :]
         octets, missing = b"", 0
         if name == "transfer":
@@ -92,13 +111,13 @@ def _camel(name: str) -> str:
 
 def _payload(rest: str) -> tuple[str, bytes, int]:
     """What stands before the payload in a line, the octets that it holds, and how many more there were."""
-    at = rest.rfind("} (")
-    found = _PAYLOAD.match(rest, at + 1) if at >= 0 else None
+    found = _PAYLOAD.search(rest)  # behind the last field: the payload may look like anything
     if found is None:
         return rest, b"", 0
-    size = min(int(found[1]), MAX_LOG_FRAME)
-    octets = octets_of(found[2].removesuffix("...(truncated)").removesuffix('"'))[:size]
-    return rest[: at + 1], octets, size - len(octets)
+    size = min(int(found[2]), MAX_LOG_FRAME)
+    text = rest[found.end() :].removesuffix("...(truncated)")
+    octets = octets_of(text.removesuffix('"'))[:size]
+    return rest[: found.end(1)], octets, size - len(octets)
 
 
 def _composite(name: str, text: str, depth: int) -> NamedComposite:

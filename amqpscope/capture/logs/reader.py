@@ -57,7 +57,8 @@ def log_reader(opening: bytes, sink: SegmentSink) -> "LogReader | None":
                 continue
             if said.name not in (HEADER, ENDED, LOST):
                 return LogReader(sink, form())
-            headers = form
+            if said.name != LOST:
+                headers = form
     return None if headers is None else LogReader(sink, headers())
 
 
