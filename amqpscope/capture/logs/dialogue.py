@@ -54,6 +54,8 @@ class Dialogue:
         self._prints_headers = form.prints_headers
         # The log has one of this connection.
         self._headers_seen = False
+        # The sink knows whose log this is.
+        self._announced = False
 
     def is_over(self, entry: Entry) -> bool:
         """Whether an entry is of another connection, to which the library gives the same name."""
@@ -104,12 +106,17 @@ class Dialogue:
             elif entry.name in _OF_SERVER:
                 self._client_logs = not entry.sent
         first = waiting[0]
-        key = self._keys[0]
-        self._sink.logged(key, 0 if self._client_logs else 1, self._retold)
         self._whole = first.name == HEADER or (
             not self._prints_headers and first.name in ("open", "sasl-mechanisms", *_OF_CLIENT)
         )
-        if self._whole:
+        last = waiting[-1]
+        if first.name == HEADER and last.name not in (HEADER, LOST):
+            other = last.sent != first.sent or self._client_logs != first.sent
+            if other and not self._headers[1 if first.sent else 0]:
+                # The log begins between the two headers.
+                waiting.insert(0, Entry("", not first.sent, LOST, b"", 0, first.line))
+                self._whole = False
+        if self._whole or waiting[0].name == LOST:
             self._sent = [0, 0]
             self._segment(first, 0, b"", _SYN)
             self._segment(first, 1, b"", _SYN | _ACK)
@@ -138,6 +145,11 @@ class Dialogue:
 
     def _segment(self, entry: Entry, direction: int, octets: bytes, flags: int) -> None:
         """Hand one segment on. It acknowledges all that the other side has sent by then."""
+        if not self._announced:
+            # Under the key of the first segment: it may be one of the server.
+            self._announced = True
+            own = direction if self._client_logs else 1 - direction
+            self._sink.logged(self._keys[direction], own, self._retold)
         segment = Segment()
         segment.key, segment.reverse = self._keys[direction], self._keys[1 - direction]
         segment.packet = entry.line
