@@ -56,8 +56,9 @@ class RowTerms(NamedTuple):
     """How captures are read and judged for their rows.
 
     policy: what findings are held to. dialect: of AMQP 1.0 that all peers speak, "" to find out by the
-    frames. secrets: where the secrets of TLS are asked for (`pipeline.secrets.SecretsAddress`), if anywhere.
-    with_json: the table `frames` has all fields and messages as JSON.
+    frames. secrets: where the secrets of TLS are asked for (`pipeline.secrets.SecretsAddress`), if anywhere,
+    or these secrets, in a worker that has read them. with_json: the table `frames` has all
+    fields and messages as JSON.
     """
 
     policy: Policy = _USUAL_POLICY

@@ -6,6 +6,10 @@ of its own. So neither a task, a shuffle, a log nor a lake has a secret. A task 
 password that is of no use when the run is over. All connections of a capture set may need what its files
 have (pcapng). In the flow plan, the worker that reads a file gives that to the driver, and all files are read
 before any connection is analysed.
+
+The data source has no process on the driver that lasts. So it names the files (`SecretsFiles`), and each
+worker reads them where it reads the captures; or `register` is given the files, and the process that called
+it answers the workers.
 """
 
 import contextlib
@@ -21,14 +25,15 @@ from multiprocessing.connection import (
 from typing import Final, NamedTuple
 
 from amqpscope.capture.decompression import Unpacked
-from amqpscope.input.key_log import take_blocks
+from amqpscope.errors import FilterError
+from amqpscope.input.key_log import take_blocks, tls_secrets
 from amqpscope.layers.secrets import Secrets, SecretsSource, ServerKey
 from amqpscope.layers.tls.joining import candidates, joined
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import READ_ERRORS, open_file
 
-__all__ = ["SecretsAddress", "SecretsServer", "give", "secrets_for"]
+__all__ = ["SecretsAddress", "SecretsFiles", "SecretsServer", "give", "secrets_for"]
 
 _GET: Final = b"g"
 _TAKE: Final = b"t"
@@ -58,6 +63,20 @@ class SecretsAddress(NamedTuple):
 
     def __repr__(self) -> str:
         return f"SecretsAddress({self.host}:{self.port})"
+
+
+class SecretsFiles(NamedTuple):
+    """Paths of key logs, and of files with private keys, where workers read the captures."""
+
+    logs: tuple[str, ...]
+    keys: tuple[str, ...]
+
+    def read(self) -> Secrets | None:
+        """What is in them, None if there are no files. Raises PipelineError."""
+        try:
+            return tls_secrets(self.logs, self.keys)
+        except FilterError as error:
+            raise PipelineError(str(error)) from error
 
 
 class SecretsServer:
@@ -229,12 +248,16 @@ class _DriverKey(ServerKey):
         return _wire(self._address).ask(_DECRYPT, self._number, octets)
 
 
-def secrets_for(address: SecretsAddress | None, one: CaptureSet | None, set_number: int) -> Secrets:
+def secrets_for(address: SecretsAddress | Secrets | None, one: CaptureSet | None, set_number: int) -> Secrets:
     """The secrets that a worker uses for a capture set. one: its files, where the worker reads them whole.
+    address: where it asks, or what it has read itself.
 
     Raises PipelineError if the driver has secrets and cannot be reached.
     """
-    found = Secrets()
+    if isinstance(address, Secrets):
+        found, address = Secrets(address), None
+    else:
+        found = Secrets()
     if one is not None:
         found.sources.append(_LaterBlocks(one))
     if address is not None:

@@ -1,14 +1,15 @@
 """The data source `amqpscope` for Spark: `spark.read.format("amqpscope").load(PATH)`.
 
 PATH may be a list. Options: `table`, one of the tables or `segments` (default `frames`); `setBy`, `profile`,
-`spec`, `dialect` and `json` (true or false) as of the command. A schema that is given chooses columns. The
-chain plan reads it: a partition is one or more capture sets. Every action reads the captures again.
+`spec`, `dialect` and `json` (true or false) as of the command; `tlsKeylog` and `tlsKey`, a path or a list of
+paths as JSON, of files that the workers read. A schema that is given chooses columns. The chain plan reads
+it: a partition is one or more capture sets. Every action reads the captures again.
 """
 
 import ipaddress
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -16,15 +17,19 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.errors import FilterError
 from amqpscope.input.garbage import calm_collector
+from amqpscope.input.key_log import tls_secrets
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets, fit_to_read
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import RangeReader, whole
+from amqpscope.pipeline.inputs import plain
 from amqpscope.pipeline.packets import split
 from amqpscope.pipeline.planner import CHAIN, make_plan
 from amqpscope.pipeline.rows import BATCH_ROWS, Rows, RowTerms
 from amqpscope.pipeline.schemas import SEGMENTS, TABLES, TableSchema
+from amqpscope.pipeline.secrets import SecretsAddress, SecretsFiles, SecretsServer
 from amqpscope.policy.policy import Given, Policy
 from amqpscope.protocols import known_dialect
 from dissectors.wire import u16
@@ -38,13 +43,44 @@ _PARTITIONS_AT_LEAST = 16
 """Partitions that are made if there are so many capture sets. How many cores there are is not reported."""
 
 
-def register(spark: "SparkSession") -> None:
-    """Let `spark` know the format `amqpscope`."""
-    spark.dataSource.register(AmqpscopeSource)
+_servers: list[SecretsServer] = []
+"""Those of this process; they answer until it ends."""
+
+
+def register(spark: "SparkSession", *, tls_keylog: Iterable[str] = (), tls_key: Iterable[str] = ()) -> None:
+    """Let `spark` know the format `amqpscope`.
+
+    tls_keylog, tls_key: paths on this machine of key logs and private keys: workers ask this process for the
+    secrets of each connection that they meet. PipelineError if they cannot be read, or `spark` is a session
+    of Spark Connect, whose workers may not reach this process.
+    """
+    try:
+        secrets = tls_secrets(list(tls_keylog), list(tls_key))
+    except FilterError as error:
+        raise PipelineError(str(error)) from error
+    if secrets is None:
+        spark.dataSource.register(AmqpscopeSource)
+        return
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise PipelineError(
+            "register: over Spark Connect, name the files on the server by the options tlsKeylog and tlsKey"
+        )
+    server = SecretsServer(secrets, spark.conf.get("spark.driver.host", None) or "127.0.0.1")
+    _servers.append(server)
+
+    class WithSecrets(AmqpscopeSource):
+        """Knows where the secrets are asked for. It is not to be found by name, so it travels as it is."""
+
+        secrets = server.address
+
+    spark.dataSource.register(WithSecrets)
 
 
 class AmqpscopeSource(DataSource):  # type: ignore[misc]
     """The tables of captures."""
+
+    secrets: ClassVar[SecretsAddress | None] = None
+    """Where the secrets of TLS are asked for, unless options name files."""
 
     @classmethod
     def name(cls) -> str:
@@ -76,14 +112,30 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
                 raise PipelineError(f"{asked}: the table {table.name} has {has}")
         given = Given()
         given.profile, given.spec = self.options.get("profile"), self.options.get("spec")
+        files = SecretsFiles(self._paths("tlsKeylog"), self._paths("tlsKey"))
         terms = RowTerms(
-            Policy(None, given), known_dialect(self._option("dialect", "")), with_json=self._yes("json")
+            Policy(None, given),
+            known_dialect(self._option("dialect", "")),
+            files if any(files) else self.secrets,
+            self._yes("json"),
         )
         columns = [field.name for field in schema]
         return CaptureSetReader(sources, table.name, columns, self._option("setby", "directory"), terms)
 
     def _option(self, name: str, usual: str) -> str:
         return str(self.options.get(name, usual))
+
+    def _paths(self, name: str) -> tuple[str, ...]:
+        given = self._option(name.lower(), "")
+        if not given.startswith("["):
+            return (plain(given),) if given else ()
+        try:
+            paths = json.loads(given)
+        except ValueError:
+            paths = None
+        if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+            raise PipelineError(f"option {name}: must be a path, or a list of paths as JSON")
+        return tuple(plain(path) for path in paths)
 
     def _yes(self, name: str) -> bool:
         given = self._option(name, "false").lower()
@@ -92,7 +144,7 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
         return given == "true"
 
 
-_SHOWN = ("table", "setBy", "profile", "spec", "dialect", "json")
+_SHOWN = ("table", "setBy", "profile", "spec", "dialect", "json", "tlsKeylog", "tlsKey")
 _OPTIONS = {"path", "paths", *(name.lower() for name in _SHOWN)}
 
 
@@ -148,7 +200,10 @@ class CaptureSetReader(DataSourceReader):  # type: ignore[misc]
             yield from _segments(one)
 
     def _rows(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        rows = Rows((self._table,), self._terms)
+        terms = self._terms
+        if isinstance(terms.secrets, SecretsFiles):
+            terms = terms._replace(secrets=terms.secrets.read())
+        rows = Rows((self._table,), terms)
         for one in partition.sets:
             for _, batch in read_set(one, rows):
                 yield batch

@@ -45,6 +45,7 @@ def reader(schema: str = "", **options: str) -> CaptureSetReader:
             "option tabel: is unknown; the options are table, setBy,",
         ),
         ({"path": str(OTHER), "json": "perhaps"}, "", "option json: must be true or false"),
+        ({"path": str(OTHER), "tlsKeylog": "[1]"}, "", "option tlsKeylog: must be a path, or a list"),
         ({"path": str(OTHER), "table": "nosuch"}, "", "nosuch: there is no such table"),
         ({"path": str(OTHER), "profile": "nosuch"}, "", "nosuch"),
         ({"path": str(OTHER), "spec": "nosuch"}, "", "nosuch"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import pickle
 import socket
 from contextlib import redirect_stderr, redirect_stdout
@@ -25,6 +26,7 @@ from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.rows import Rows, RowTerms
 from amqpscope.pipeline.secrets import SecretsServer, give, secrets_for
+from amqpscope.pipeline.source import AmqpscopeSource, register
 
 pytest.importorskip("cryptography")
 
@@ -170,3 +172,57 @@ def test_the_command(lent: None, tmp_path: Path, made: Made, key: bool) -> None:
         status = run([*line, *(["--tls-key", KEY] if key else [])])
     assert int(status) == (1 if key else 3), shown.getvalue()
     assert not [form for form in made.forms() if form.decode("latin-1") in shown.getvalue()]
+
+
+def found_in(spark: Any, made: Made, options: dict[str, str]) -> tuple[dict[str, list[dict[str, Any]]], str]:
+    """Rows that the data source gives, and all that Spark says of its plans."""
+    explained = io.StringIO()
+    rows = {}
+    for table in ("frames", "findings"):
+        frame = spark.read.format("amqpscope").options(table=table, setBy="file", **options)
+        frame = frame.load(str(made.folder))
+        rows[table] = [row.asDict(recursive=True) for row in frame.collect()]
+        with redirect_stdout(explained):
+            frame.explain(extended=True)
+            frame.explain(mode="formatted")
+        explained.write(str(frame._jdf.queryExecution().toString()))
+    return rows, explained.getvalue()
+
+
+@pytest.mark.parametrize("way", ["options", "list", "register"])
+def test_the_data_source(spark: Any, made: Made, way: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The rows of the plain conversation. No secret is in a plan, in a row or in what is logged."""
+    options = {}
+    keylog = str(made.keylog)
+    if way == "register":
+        register(spark, **made.options)
+    else:
+        register(spark)
+        options = {"tlsKeylog": keylog if way == "options" else json.dumps([keylog]), "tlsKey": KEY}
+    try:
+        rows, explained = found_in(spark, made, options)
+    finally:
+        register(spark)
+    same(rows, in_process(made.plain, RowTerms()))
+    explained += str(rows) + "".join(capfd.readouterr())
+    assert not [
+        form for form in made.forms() if form.decode("latin-1") in explained or repr(form)[2:-1] in explained
+    ]
+
+
+def test_a_data_source_that_misses_its_keys(spark: Any, made: Made, tmp_path: Path) -> None:
+    register(spark)
+    source = spark.read.format("amqpscope").option("tlsKeylog", str(tmp_path / "nosuch"))
+    with pytest.raises(Exception, match=r"--tls-keylog .*nosuch: No such file"):
+        source.load(str(made.folder)).count()
+    with pytest.raises(PipelineError, match="nosuch: No such file"):
+        register(spark, tls_keylog=[str(tmp_path / "nosuch")])
+
+
+def test_a_reader_travels_without_secrets(made: Made) -> None:
+    """What is sent to the workers names files, and has nothing of what is in them."""
+    source = AmqpscopeSource({"path": str(made.folder), "tlskeylog": str(made.keylog), "tlskey": KEY})
+    reader = source.reader(source.schema())
+    sent = pickle.dumps((reader, reader.partitions()))
+    assert str(made.keylog).encode() in sent and KEY.encode() in sent
+    assert not [form for form in made.forms() if form in sent]
