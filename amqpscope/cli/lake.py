@@ -28,6 +28,7 @@ __all__ = [
     "Form",
     "LakeArgument",
     "Master",
+    "OnlyTag",
     "ask",
     "sql",
     "summary",
@@ -97,6 +98,14 @@ AsOf = Annotated[
         "an id is enough.",
     ),
 ]
+OnlyTag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        metavar="NAME=VALUE",
+        help="Read only the rows to which `pipeline run --tag` gave this tag. The option may be repeated.",
+    ),
+]
 LakeArgument = Annotated[
     str,
     typer.Argument(
@@ -111,6 +120,7 @@ def summary(
     master: Master = None,
     form: Form = TextOrJson.text,
     as_of: AsOf = "",
+    tag: OnlyTag = None,
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
@@ -136,7 +146,7 @@ def summary(
         if form is TextOrJson.json:
             print(json.dumps({"schema": "amqpscope/lake-summary/1", **answers}, indent=1))
 
-    return ask(lake, as_of, show, master, configuration, verbose)
+    return ask(lake, as_of, tag, show, master, configuration, verbose)
 
 
 def sql(
@@ -145,6 +155,7 @@ def sql(
     master: Master = None,
     form: Form = TextOrJson.text,
     as_of: AsOf = "",
+    tag: OnlyTag = None,
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
@@ -161,7 +172,7 @@ def sql(
         else:
             print_table(answer)
 
-    return ask(lake, as_of, show, master, configuration, verbose)
+    return ask(lake, as_of, tag, show, master, configuration, verbose)
 
 
 def tables() -> int:
@@ -180,19 +191,24 @@ def tables() -> int:
 def ask(
     path: str,
     as_of: str,
+    tag: list[str] | None,
     show: Callable[["Engine"], None],
     master: str | None,
     configuration: list[str] | None,
     verbose: bool,
 ) -> int:
-    """Show what an engine answers: Spark if that was asked for, or the lake is large, or else DuckDB."""
+    """Show what an engine answers: Spark if that was asked for, or the lake is large, or else DuckDB.
+
+    tag: see `OnlyTag`.
+    """
     by_spark = master is not None or bool(configuration) or "PYSPARK_GATEWAY_PORT" in os.environ
     if not by_spark:
         need_extra("lake", "deltalake", "duckdb", "pyarrow")
         from amqpscope.pipeline import engines
         from amqpscope.pipeline.lake import Lake
+        from amqpscope.pipeline.tags import tags_of
 
-        lake = Lake(path, as_of)
+        lake = Lake(path, as_of, tags_of(tag or []))
         parts = lake.all_parts()
         octets = sum(part.octets for table in parts.values() for part in table)
         if octets <= engines.MAX_DUCKDB_OCTETS:
@@ -206,9 +222,10 @@ def ask(
     def ask_spark() -> int:
         from amqpscope.pipeline.engines import SparkEngine
         from amqpscope.pipeline.lake import Lake
+        from amqpscope.pipeline.tags import tags_of
 
         with spark_session(master, verbose, configuration) as spark:
-            return _shown(show, SparkEngine(spark, Lake(path, as_of)))
+            return _shown(show, SparkEngine(spark, Lake(path, as_of, tags_of(tag or []))))
 
     return interruptible(ask_spark)()
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amqpscope.cli.lake import AsOf, Configuration, LakeArgument, Master, ask
+from amqpscope.cli.lake import AsOf, Configuration, LakeArgument, Master, OnlyTag, ask
 from amqpscope.cli.output import TextOrJson, say
 from amqpscope.cli.spark_options import Verbose
 from amqpscope.errors import FilterError
@@ -80,6 +80,7 @@ def report(
             "`pipeline history` shows the ids.",
         ),
     ] = "",
+    tag: OnlyTag = None,
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
@@ -97,17 +98,18 @@ def report(
         from amqpscope.pipeline.earlier import earlier
         from amqpscope.pipeline.lake import Lake
         from amqpscope.pipeline.report import lake_report
+        from amqpscope.pipeline.tags import tags_of
 
-        at = Lake(lake, as_of)
+        at = Lake(lake, as_of, tags_of(tag or []))
         name = at.name  # without credentials
-        text = _written(lake_report(engine, name, as_of, earlier(at, since)), suffix)
+        text = _written(lake_report(engine, name, as_of, earlier(at, since), at.tags), suffix)
         if out is None:
             print(text, end="")
         else:
             replace_text(out, text)
             say(f"{out}: report of {name}")
 
-    return ask(lake, as_of, show, master, configuration, verbose)
+    return ask(lake, as_of, tag, show, master, configuration, verbose)
 
 
 def _written(made: "LakeReport", suffix: str) -> str:

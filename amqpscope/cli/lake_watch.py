@@ -19,6 +19,7 @@ from amqpscope.cli.spark_options import (
     Configuration,
     Master,
     SetBy,
+    Tag,
     Verbose,
     WantedTables,
     WithJson,
@@ -103,6 +104,7 @@ def watch(
     set_by: SetBy = "directory",
     wanted: WantedTables = "",
     with_json: WithJson = False,
+    tag: Tag = None,
     configuration: Configuration = None,
     findings: NewFindingOptions,
     rules: RuleOptions,
@@ -116,6 +118,7 @@ def watch(
     from amqpscope.pipeline.capture_set import CaptureSet
     from amqpscope.pipeline.lake import Lake
     from amqpscope.pipeline.planner import make_plan
+    from amqpscope.pipeline.tags import tags_of
     from amqpscope.pipeline.watching import Watch, WatchTerms
 
     given = given_of(findings, rules)
@@ -127,7 +130,8 @@ def watch(
     chosen = chosen_tables(wanted, policy())
     pause = duration("--every", every) / 1e9
     hours = -(-duration("--keep", keep) // _HOUR)
-    terms = WatchTerms(set_by, chosen, bool(wanted), policy, decoding.dialect or "", with_json, hours)
+    dialect = decoding.dialect or ""
+    terms = WatchTerms(set_by, chosen, bool(wanted), policy, dialect, with_json, hours, tags_of(tag or []))
     spark: SparkSession | None = None
     with contextlib.ExitStack() as opened:
         # Not before: who asks to stop while this begins is heard, too.

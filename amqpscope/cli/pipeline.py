@@ -34,6 +34,7 @@ from amqpscope.cli.spark_options import (
     Configuration,
     Master,
     SetBy,
+    Tag,
     Verbose,
     WantedTables,
     WithJson,
@@ -67,7 +68,8 @@ capture: a connection may continue from one file to the next.
 Examples:
   amqpscope pipeline run recorded/ --out lake
   amqpscope pipeline run 'tap-*/*.pcap.gz' --set-by '(tap-[0-9]+)/' --out lake
-  amqpscope pipeline run recorded/ --out lake --append
+  amqpscope pipeline run recorded/ --out lake --append --tag site=berlin
+  amqpscope pipeline run friday/ --out lake --replace date=2026-01-30
   amqpscope pipeline run recorded/ --out lake --explain
   amqpscope pipeline run s3://bucket/captures --out s3://bucket/lake \\
       --master spark://master.example:7077
@@ -141,10 +143,22 @@ def run(
             "analyzed again as a whole.",
         ),
     ] = False,
+    replace: Annotated[
+        str,
+        typer.Option(
+            "--replace",
+            metavar="date=YYYY-MM-DD",
+            show_default=False,
+            help="Replace the rows of this day (UTC), and add the captures as --append does. Captures in the "
+            "tables that begin on this day are removed. Give all captures that have packets of this day. The "
+            "rows of other days stay.",
+        ),
+    ] = "",
     master: Master = None,
     set_by: SetBy = "directory",
     wanted: WantedTables = "",
     with_json: WithJson = False,
+    tag: Tag = None,
     plan: Annotated[
         PlanChoice,
         typer.Option(
@@ -209,12 +223,16 @@ def run(
     need_spark()
     from amqpscope.cli.spark_progress import progress
     from amqpscope.pipeline import session
-    from amqpscope.pipeline.appending import addition_to, shaping_options, tables_to_add
+    from amqpscope.pipeline.appending import addition_to, day_of, shaping_options, tables_to_add
     from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace
+    from amqpscope.pipeline.failure import PipelineError
     from amqpscope.pipeline.inputs import escaped
     from amqpscope.pipeline.lake import Lake
     from amqpscope.pipeline.planner import make_plan
+    from amqpscope.pipeline.tags import tags_of
 
+    day = day_of(replace) if replace else None
+    tags = tags_of(tag or [])
     settings = rules.configuration()
     policy = Policy(settings, given_of(findings, rules, status, diagnoses), today())
     octets = split * 1024 * 1024
@@ -230,12 +248,14 @@ def run(
             sets = capture_sets(sources, set_by)
             if not explain:
                 fit_to_replace(sets, allow_missing)
-            if append:
+            if append or day is not None:
                 shaping = shaping_options(set_by, with_json, decoding.dialect or "", policy)
-                added = addition_to(Lake(out), sets, shaping)
+                added = addition_to(Lake(out), sets, shaping, day=day)
                 chosen = tables_to_add(added, chosen, bool(wanted))
                 unreadable = _report_addition(added)
                 sets = added.sets
+                if not sets and day is not None:
+                    raise PipelineError(f"{Lake(out).name}: nothing is replaced: no capture can be added")
                 if not sets:
                     print(printable(f"{Lake(out).name}: nothing is new"))
                     return Status.FAILURE if unreadable else Status.FINE
@@ -254,7 +274,17 @@ def run(
                     return Status.FINE
                 tally = shown and shown.runs(spark, sum(len(one.files) for one in sets))
                 outcome = analysis.write(
-                    out, chosen, tally, policy, allow_missing, decoding.dialect or "", with_json, added
+                    *(
+                        out,
+                        chosen,
+                        tally,
+                        policy,
+                        allow_missing,
+                        decoding.dialect or "",
+                        with_json,
+                        added,
+                        tags,
+                    )
                 )
         troubles = Lake(out).troubles()
     except BaseException:

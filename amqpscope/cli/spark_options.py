@@ -19,6 +19,7 @@ __all__ = [
     "Configuration",
     "Master",
     "SetBy",
+    "Tag",
     "Verbose",
     "WantedTables",
     "WithJson",
@@ -62,6 +63,15 @@ SetBy = Annotated[
         help="Decide which files form one capture set. directory: all files of a "
         "directory; file: each file alone; REGEX: all files whose paths have the"
         " same text in the first group of REGEX.",
+    ),
+]
+Tag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        metavar="NAME=VALUE",
+        help="Give all tables a column NAME, with VALUE in all rows that this run writes, for example "
+        "site=berlin. Rows of runs without this tag have no value. The option may be repeated.",
     ),
 ]
 WantedTables = Annotated[

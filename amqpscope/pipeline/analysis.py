@@ -4,7 +4,8 @@ import json
 import pickle
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from amqpscope.pipeline.parts import LakeFile
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
 from amqpscope.pipeline.references import AUTO
 from amqpscope.pipeline.rows import RowTerms
-from amqpscope.pipeline.runs import APPEND, REPLACE, RunNotes
+from amqpscope.pipeline.runs import APPEND, REPLACE, REPLACE_DAY, RunNotes
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.secrets import SecretsAddress, SecretsServer
 from amqpscope.pipeline.session import cores as cores_of
@@ -124,6 +125,7 @@ class Analysis:
         dialect: str = "",
         with_json: bool = False,
         added: Addition | None = None,
+        tags: Mapping[str, str] = MappingProxyType({}),
     ) -> AnalysisResult:
         """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
 
@@ -139,7 +141,8 @@ class Analysis:
         tally: see `amqpscope.pipeline.tally`. policy: what findings and diagnoses are held to
         (`policy.load_policy`); without it no configuration holds. dialect: of AMQP 1.0 that all peers speak,
         `final` or `draft2011`, "" to find out by the frames. with_json: the table `frames` has the fields of
-        all frames, and all messages, as JSON; otherwise only of frames whose fields have no columns.
+        all frames, and all messages, as JSON; otherwise only of frames whose fields have no columns. tags:
+        columns of all tables, and the text that the rows of this run have in them (`pipeline.tags`).
         """
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
@@ -153,7 +156,7 @@ class Analysis:
         self._lake = lake
         run, staging = lake.begin()
         try:
-            outlet = StagedFiles(staging, run, wanted, tally, terms)
+            outlet = StagedFiles(staging, run, wanted, tally, terms, tags)
             report = self._run(outlet).collect()
         except BaseException as error:
             lake.abandon()
@@ -181,13 +184,24 @@ class Analysis:
                 f"{lake.name}: nothing is replaced: {gone} of the files were not where the workers look; "
                 "--allow-missing continues without these files"
             )
-        shaping = {
+        shaping: dict[str, Any] = {
             "json": with_json,
             "dialect": dialect or None,
             "spec": terms.policy.spec,
             "profile": terms.policy.profile,
         }
-        notes = self._notes(REPLACE if added is None else APPEND, wanted, shaping)
+        kind = REPLACE if added is None else APPEND
+        if tags:
+            shaping["tags"] = dict(tags)
+        if added is not None and added.day is not None:
+            if not any(f"/date={added.day}/" in part.path for part in parts):
+                lake.abandon()
+                raise PipelineError(
+                    f"{lake.name}: nothing is replaced: the captures have no rows of {added.day}"
+                )
+            kind = REPLACE_DAY
+            shaping["replace"] = f"date={added.day}"
+        notes = self._notes(kind, wanted, shaping)
         kept: dict[str, list[LakeFile]] = {}
         rewritten: list[LakeFile] = []
         if added is not None:
@@ -195,7 +209,7 @@ class Analysis:
                 if lake.base() != added.base:
                     raise PipelineError(f"{lake.name}: another run has written to this lake")
                 if added.base:
-                    kept, rewritten = kept_files(lake, added.replaced, staging, f"{run}-kept")
+                    kept, rewritten = kept_files(lake, added, staging, f"{run}-kept")
                 if not unchanged(self.plan.sets):
                     raise FilesChanged(f"{lake.name}: nothing is added: files were overwritten meanwhile")
             except BaseException:

@@ -10,14 +10,19 @@ capture set of their own, NAME#2: a connection that continues in them is joined 
 A file of the lake is recognised under another name. It has moved if it is gone from its old name: a set whose
 files have all moved into another one goes with them. Otherwise the file is a copy, and the set that has the
 original stays. A file takes the place of a recorded one only if it is at least as long.
+
+With `--replace date=DAY`, the lake first forgets that day: all rows of that date, and the files that begin on
+it. Then the inputs are added as above, but their sets are analysed anew also if nothing in them is new.
 """
 
+import datetime
 import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from amqpscope.capture.sink import SegmentSink
@@ -36,6 +41,7 @@ from amqpscope.pipeline.inputs import (
 )
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.parts import LakeFile, PartWriter
+from amqpscope.pipeline.schemas import LAKE_TABLES
 from amqpscope.policy.policy import Policy
 
 __all__ = [
@@ -43,6 +49,7 @@ __all__ = [
     "RecordedFile",
     "addition",
     "addition_to",
+    "day_of",
     "kept_files",
     "shaping_options",
     "tables_to_add",
@@ -65,6 +72,14 @@ class RecordedFile(NamedTuple):
         """What is the same of two files with the same packets."""
         return self.identity or f"{self.capture} {self.size}"
 
+    @property
+    def day(self) -> datetime.date | None:
+        """The day of its first packet, in UTC; None if it has none."""
+        if not self.identity:
+            return None
+        seconds = int(self.identity.partition("-")[0]) // 10**9
+        return _EPOCH + datetime.timedelta(days=seconds // 86_400)
+
     @classmethod
     def load(cls, row: dict[str, Any]) -> "RecordedFile":
         """From the row."""
@@ -78,6 +93,9 @@ class RecordedFile(NamedTuple):
         )
 
 
+_EPOCH = datetime.date(1970, 1, 1)
+
+
 class Addition(NamedTuple):
     """What is to be done. sets: analysed now. replaced: sets in the lake whose rows go.
 
@@ -86,6 +104,7 @@ class Addition(NamedTuple):
     unreadable: files that are new, and are all that is new of their sets, but cannot be read.
     base: the run that all this is about; "" if there is no lake yet. tables: those that the lake has.
     every: also sets of which nothing can be read are added, as rows of `files`.
+    day: its rows are replaced. forgotten: the files of the lake that begin on it, by capture set and name.
     """
 
     sets: list[CaptureSet]
@@ -97,18 +116,24 @@ class Addition(NamedTuple):
     base: str = ""
     tables: tuple[str, ...] = ()
     every: bool = False
+    day: datetime.date | None = None
+    forgotten: frozenset[tuple[str, str]] = frozenset()
 
 
 def addition_to(
-    lake: Lake, sets: Iterable[CaptureSet], options: dict[str, Any], every: bool = False
+    lake: Lake,
+    sets: Iterable[CaptureSet],
+    options: dict[str, Any],
+    every: bool = False,
+    day: datetime.date | None = None,
 ) -> Addition:
     """What these inputs add to a lake.
 
     options: of the run, by their names on the command line, that are to be as they were: else PipelineError.
-    every: see `Addition`.
+    every, day: see `Addition`.
     """
     if lake.empty():
-        return Addition(list(sets), frozenset(), [], [], [], [], every=every)
+        return Addition(list(sets), frozenset(), [], [], [], [], every=every, day=day)
     base = lake.written()
     for name, value in options.items():
         was = base.options.get(name, value)
@@ -117,10 +142,31 @@ def addition_to(
                 f"{lake.name}: --append needs the options of the earlier runs: --{name} was "
                 f"{was or 'not given'}, and is {value or 'not given'}"
             )
-    rows = lake.rows("files", lake.parts("files"))
-    set_by = options.get("set-by", "directory")
-    found = addition(sets, (RecordedFile.load(row) for row in rows), set_by, every)
-    return found._replace(base=base.name, tables=tuple(base.versions))
+    recorded = [RecordedFile.load(row) for row in lake.rows("files", lake.parts("files"))]
+    forgotten = [row for row in recorded if day is not None and row.day == day]
+    of_others = {row.capture_set for row in recorded if row.packets and row not in forgotten}
+    # Sets that are all of that day go with all their rows, also those after midnight.
+    whole_sets = frozenset(row.capture_set for row in forgotten) - of_others
+    recorded = [row for row in recorded if row not in forgotten and row.capture_set not in whole_sets]
+    found = addition(sets, recorded, options.get("set-by", "directory"), every, day is not None)
+    return found._replace(
+        replaced=found.replaced | whole_sets,
+        base=base.name,
+        tables=tuple(base.versions),
+        day=day,
+        forgotten=frozenset((row.capture_set, row.capture) for row in forgotten),
+    )
+
+
+def day_of(given: str) -> datetime.date:
+    """The day that a text date=YYYY-MM-DD names. PipelineError if it is none."""
+    name, _, value = given.partition("=")
+    try:
+        if name != "date" or len(value) != 10:
+            raise ValueError
+        return datetime.date.fromisoformat(value)
+    except ValueError:
+        raise PipelineError(f"--replace {given}: must be date=YYYY-MM-DD, a day in UTC") from None
 
 
 def shaping_options(set_by: str, with_json: bool, dialect: str, policy: Policy) -> dict[str, Any]:
@@ -152,23 +198,25 @@ def addition(
     recorded: Iterable[RecordedFile],
     set_by: str = "directory",
     every: bool = False,
+    again: bool = False,
 ) -> Addition:
     """What these inputs add to a lake that has these files. set_by: see `capture_sets`. every: see
-    `Addition`.
+    `Addition`. again: what is known is analysed, too.
     """
     sets = list(sets)
     known_files = _KnownFiles(recorded, sets, naming(set_by))
     done = Addition([], frozenset(), [], [], [], [], every=every)
     for one in sets:
-        done = _with_set(done, one, known_files)
+        done = _with_set(done, one, known_files, again)
     return done
 
 
-def _with_set(done: Addition, one: CaptureSet, known_files: "_KnownFiles") -> Addition:
-    """What is to be done with another capture set, too."""
+def _with_set(done: Addition, one: CaptureSet, known_files: "_KnownFiles", again: bool) -> Addition:
+    """What is to be done with another capture set, too. again: even if nothing of it is new."""
     own = known_files.sets_of(one.name)
     found = {file: known_files.find(file, own) for file in one.files}
-    if all(row is not None and known_files.length(file, row) == _SAME for file, row in found.items()):
+    known_all = all(row is not None and known_files.length(file, row) == _SAME for file, row in found.items())
+    if known_all and not again:
         return done._replace(known=done.known + list(one.files))
     moved = {row for row in found.values() if row is not None and known_files.now(row) is None}
     related = own | {row.capture_set for row in moved}
@@ -197,7 +245,7 @@ def _with_set(done: Addition, one: CaptureSet, known_files: "_KnownFiles") -> Ad
         changed = of is None or known_files.length(file, of) != _SAME
         if of is None or of.capture_set not in stay:
             fresh.append(file)
-            news = news or changed
+            news = news or changed or again
         else:
             (grown if changed else known).append(file)
     done = done._replace(known=done.known + known, grown=done.grown + grown)
@@ -389,25 +437,39 @@ def _octets_of_gzip(file: CaptureFile, row: RecordedFile) -> int | None:
 
 
 def kept_files(
-    lake: Lake, replaced: frozenset[str], staging: str, stem: str
+    lake: Lake, added: Addition, staging: str, stem: str
 ) -> tuple[dict[str, list[LakeFile]], list[LakeFile]]:
     """The files of each table of a lake that stay, and new files with the rows that stay of the others.
 
-    replaced: capture sets whose rows go. staging, stem: of `PartWriter`.
+    staging, stem: of `PartWriter`.
     """
     kept: dict[str, list[LakeFile]] = {}
     made: list[LakeFile] = []
-    stays = ~pc.field("capture_set").isin(sorted(replaced))
+    touched = added.replaced | {name for name, _ in added.forgotten}
+    tags = dict.fromkeys(lake.tag_names())
     for name in lake.written().versions:
         kept[name] = []
+        stays = _staying(added, name)
         for number, file in enumerate(lake.parts(name)):
-            if file.first_set and not any(file.first_set <= one <= file.last_set for one in replaced):
+            if added.day is not None and f"/date={added.day}/" in file.path:
+                continue
+            if file.first_set and not any(file.first_set <= one <= file.last_set for one in touched):
                 kept[name].append(file)
                 continue
-            writer = PartWriter(staging, f"{stem}-{name}-{number}")
+            writer = PartWriter(staging, f"{stem}-{name}-{number}", tags)
             with lake.explained():
                 for batch in lake.dataset(name, [file]).to_batches(filter=stays):
                     if batch.num_rows:
                         writer.write(name, batch)
             made += writer.close()
     return kept, made
+
+
+def _staying(added: Addition, name: str) -> pc.Expression:
+    """Which rows of a table stay: those of no set that is replaced, and of no file that is forgotten."""
+    stays = ~pc.field("capture_set").isin(pa.array(sorted(added.replaced), pa.string()))
+    if "capture" in LAKE_TABLES[name].schema.names:
+        for of, capture in sorted(added.forgotten):
+            if of not in added.replaced:
+                stays &= ~((pc.field("capture_set") == of) & (pc.field("capture") == capture))
+    return stays

@@ -28,7 +28,8 @@ def compact_tables(lake: Lake) -> tuple[int, int]:
         for name, files in before.items():
             kept[name] = files
             for group in _groups(files):
-                written = _together(lake, name, group, PartWriter(staging, f"{run}-{len(made)}"))
+                writer = PartWriter(staging, f"{run}-{len(made)}", dict.fromkeys(lake.tag_names()))
+                written = _together(lake, name, group, writer)
                 made += written
                 kept[name] = [file for file in kept[name] if file not in group]
     except BaseException:

@@ -16,8 +16,9 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Field
 from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.schema import PrimitiveType
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 from pyarrow import fs
 
@@ -101,8 +102,11 @@ class DeltaTables:
 
         number: of the run, above those of all runs before. same_rows: the rows are those of before.
         PipelineError if another run has written to the table meanwhile.
+
+        Columns of `table` that it lacks come to it before.
         """
         self.make(table)
+        self._add_columns(table)
         opened = self.open(table.name)
         assert opened is not None
         before = {file.path: file for file in self._files(table.name, opened)}
@@ -131,6 +135,20 @@ class DeltaTables:
             )
         # Without retries, a commit that another one has overtaken is refused.
         return int(opened.version()) + 1
+
+    def _add_columns(self, table: TableSchema) -> None:
+        """Let a table have the columns of a tag. For all rows that are there, they are null."""
+        opened = self.open(table.name)
+        assert opened is not None
+        there = {field.name for field in opened.schema().fields}
+        missing = [
+            Field(column.name, PrimitiveType("string"), True, {"comment": column.meaning})
+            for column in table.columns
+            if column.name not in there
+        ]
+        if missing:
+            with self._explained(table.name):
+                opened.alter.add_columns(missing, commit_properties=CommitProperties(max_commit_retries=0))
 
     def vacuum(self, table: str, hours: int, version: int | None) -> int:
         """Delete the files that have left a table so many hours ago, and those that never came into it;

@@ -36,13 +36,13 @@ def earlier(lake: Lake, since: str = "") -> Earlier:
     PipelineError if there is no such run. If there is none before, or its files are deleted, `why` says it.
     """
     if since:
-        return _found(Lake(lake.path, since))
+        return _found(Lake(lake.path, since, lake.tags))
     shown = lake.written().number
     runs = [run for run in lake.runs() if run.kind != COMPACT and run.number <= shown]
     if len(runs) < 2:
         return Earlier("", why="The lake has no earlier run.")
     try:
-        return _found(Lake(lake.path, runs[-2].name))
+        return _found(Lake(lake.path, runs[-2].name, lake.tags))
     except PipelineError as error:
         return Earlier("", why=f"The run before cannot be read: {error}.")
 

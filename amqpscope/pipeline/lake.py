@@ -21,7 +21,8 @@ import contextlib
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -35,8 +36,9 @@ from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import file_system, plain, shown
 from amqpscope.pipeline.lease import LEASE, Lease
 from amqpscope.pipeline.parts import LakeFile, PartReader, PartWriter, in_partition, reading_tasks
-from amqpscope.pipeline.runs import COMPACT, Run, RunNotes, run_row
+from amqpscope.pipeline.runs import COMPACT, REPLACE, Run, RunNotes, run_row, tag_names
 from amqpscope.pipeline.schemas import LAKE_TABLES, RUNS, SCHEMA_VERSION, TABLES, TableSchema
+from amqpscope.pipeline.tags import tagged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,9 +56,10 @@ class Lake:
 
     as_of: the id of a run, or its beginning: readers see the tables as that run left them. "": the last run.
     A reader sees one run, whichever are committed after its first look.
+    tags: readers see only rows with these tags, of all tables but `runs`.
     """
 
-    def __init__(self, path: str, as_of: str = "") -> None:
+    def __init__(self, path: str, as_of: str = "", tags: Mapping[str, str] = MappingProxyType({})) -> None:
         if not path:
             raise PipelineError("the name of the lake is empty: give a directory or a URL")
         self.path = plain(path if path.endswith("://") else path.rstrip("/") or path)
@@ -65,7 +68,9 @@ class Lake:
             self._system, self._root = file_system(self.path)
             self._delta = DeltaTables(self._whole(), self._system, self.name)
         self._as_of = as_of
+        self.tags = tags
         self._read: Run | None = None  # the run that readers see, once they have looked
+        self._tag_names: tuple[str, ...] = ()  # of its rows
         self._lease = Lease(self._system, self._root, self.name)
         self._run = ""  # that is under way, begun by this object
         self._began = 0.0
@@ -115,7 +120,28 @@ class Lake:
         if len(found) != 1:
             what = f"{len(found)} runs have ids that begin with" if found else "there is no run"
             raise PipelineError(f"{self.name}: {what} {self._as_of} (`amqpscope pipeline history` lists all)")
+        names = tag_names(run for run in runs if run.number <= found[0].number)
+        for name in self.tags:
+            if name not in names:
+                known = f"; the tags are {', '.join(names)}" if names else ""
+                raise PipelineError(f"{self.name}: no run has given the tag {name}{known}")
+        self._tag_names = names
         return self._of_this_version(found[0])
+
+    def tag_names(self) -> tuple[str, ...]:
+        """The tags of the rows that readers see: columns of all tables but `runs`. PipelineError: see
+        `written`.
+        """
+        self.written()
+        return self._tag_names
+
+    def schema(self, name: str) -> TableSchema:
+        """A table with its tags. PipelineError: see `written`."""
+        return LAKE_TABLES[name] if name == RUNS.name else tagged(LAKE_TABLES[name], self.tag_names())
+
+    def only(self, name: str) -> Mapping[str, str]:
+        """The tags that the rows of a table must have to be seen."""
+        return {} if name == RUNS.name else self.tags
 
     def base(self) -> str:
         """The id of the last run before the one that this object has begun; "" if there is none."""
@@ -166,13 +192,16 @@ class Lake:
         """Files of a table as an Arrow dataset."""
         from pyarrow import dataset
 
-        return dataset.FileSystemDataset.from_paths(
+        found = dataset.FileSystemDataset.from_paths(
             [f"{self._root}/{part.path}" for part in parts],
-            schema=LAKE_TABLES[name].schema,
+            schema=self.schema(name).schema,
             format=dataset.ParquetFileFormat(),
             filesystem=self._system,
             partitions=[in_partition(part.path) for part in parts] if LAKE_TABLES[name].partitioned else None,
         )
+        for tag, value in self.only(name).items():
+            found = found.filter(dataset.field(tag) == value)
+        return found
 
     def rows(self, name: str, parts: list[LakeFile]) -> list[dict[str, Any]]:
         """All rows of files of a table."""
@@ -327,7 +356,10 @@ class Lake:
     def _publish(self, run: str, files: list[LakeFile], notes: RunNotes) -> None:
         """Commit each table, then the run. files: of all tables, at their places."""
         tables = []
-        for name, of in TABLES.items():
+        tags = tag_names([] if notes.kind == REPLACE else self.runs())
+        tags = tuple(dict.fromkeys([*tags, *(notes.options.get("tags") or ())]))
+        for name, untagged in TABLES.items():
+            of = tagged(untagged, tags)
             self._lease.check()
             own = [file for file in files if file.table == name]
             if name in notes.tables:
@@ -446,15 +478,25 @@ def table(spark: "SparkSession", lake: str | Lake, name: str, as_of: str = "") -
 
     at = lake if isinstance(lake, Lake) else Lake(lake, as_of)
     parts = at.parts(name)
-    of = LAKE_TABLES[name]
+    of = at.schema(name)
     schema = with_comments(from_arrow_schema(of.schema), of)
     if not parts:
         return spark.createDataFrame([], schema)
+    found = _read(spark, at, parts, of, schema)
+    for tag, value in at.only(name).items():
+        found = found.where(found[tag] == value)
+    return found
+
+
+def _read(
+    spark: "SparkSession", at: Lake, parts: list[LakeFile], of: TableSchema, schema: Any
+) -> "DataFrame":
+    """The rows of files of a table."""
     root = at.for_spark()
     if root is None:
         tasks = reading_tasks(parts, at.place)
         numbers = spark.range(0, len(tasks), 1, len(tasks))
         return numbers.mapInArrow(PartReader(tasks, of.schema), schema)
-    reader = spark.read.schema(schema).option("basePath", f"{root}/{name}")
+    reader = spark.read.schema(schema).option("basePath", f"{root}/{of.name}")
     paths = [f"{root}/{part.path}" for part in parts]
     return reader.parquet(*[path.replace("[", "\\[").replace("{", "\\{") for path in paths])

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from amqpscope.pipeline.inputs import file_system
-from amqpscope.pipeline.schemas import LAKE_TABLES, TableSchema
+from amqpscope.pipeline.schemas import LAKE_TABLES, TABLES, TableSchema
+from amqpscope.pipeline.tags import Tags, tagged, with_tags
 
 __all__ = ["NULL_DIRECTORY", "LakeFile", "PartReader", "PartWriter", "in_partition", "reading_tasks"]
 
@@ -44,20 +46,23 @@ class LakeFile(NamedTuple):
 class PartWriter:
     """Writes batches into files of a staging directory, one a table, date and protocol.
 
-    stem: what the files of this task attempt are called, different from all others.
+    stem: what the files of this task attempt are called, different from all others. tags: columns that all
+    tables of captures have, and the text in them.
     """
 
-    def __init__(self, staging: str, stem: str) -> None:
+    def __init__(self, staging: str, stem: str, tags: Tags = MappingProxyType({})) -> None:
         self._system, self._staging = file_system(staging)
         self._stem = stem
+        self._tags = tags
         self._open: dict[tuple[str, str], _OpenPart] = {}
         self._held = 0  # octets of rows that are not written yet
         self._parts: list[LakeFile] = []
 
     def write(self, name: str, batch: pa.RecordBatch) -> None:
         """One batch of a table."""
-        table = LAKE_TABLES[name]
-        if not table.partitioned:
+        if name in TABLES and self._tags:
+            batch = with_tags(batch, self._tags)
+        if not LAKE_TABLES[name].partitioned:
             self._write(name, "", batch)
             return
         for directory, rows in _by_partition(batch):
@@ -79,7 +84,7 @@ class PartWriter:
             path = f"{folder}part-{self._stem}-{len(self._parts) + len(self._open)}.parquet"
             self._make(folder)
             stream = self._system.open_output_stream(f"{self._staging}/{path}")
-            part = _OpenPart(path, stream, LAKE_TABLES[name])
+            part = _OpenPart(path, stream, tagged(LAKE_TABLES[name], self._tags))
         self._open[place] = part  # the one written last is the last
         self._held += part.take(batch)
         if part.waiting_rows >= ROW_GROUP_ROWS:

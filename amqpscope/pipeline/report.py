@@ -7,8 +7,9 @@ and `where` of a group), and a finding leads to the command `amqpscope why`.
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -100,7 +101,7 @@ class LakeReport(NamedTuple):
     """name: of the lake, as the user calls it. as_of: the run that left the tables so, "" for the last one.
     answers: by the names of their questions, and `changes`. left_out: why there is no answer to a question
     although the lake has its tables. since: the run that `new_findings` and `new_diagnoses` compare with, ""
-    if there is none.
+    if there is none. tags: of all rows that were counted.
     """
 
     name: str
@@ -108,21 +109,35 @@ class LakeReport(NamedTuple):
     answers: dict[str, LakeAnswer]
     left_out: dict[str, str] = {}  # noqa: RUF012 - nobody changes it
     since: str = ""
+    tags: Mapping[str, str] = MappingProxyType({})
 
     def groups(self, name: str) -> list[dict[str, Any]]:
         """The groups of an answer; none if the lake does not have the tables of the question."""
         return row_objects(self.answers[name].table) if name in self.answers else []
 
     @property
+    def title(self) -> str:
+        """What the report is about, for people."""
+        only = ", ".join(f"{name}={value}" for name, value in self.tags.items())
+        return printable(self.name + (f", only {only}" if only else ""))
+
+    @property
     def sql_command(self) -> str:
         """What a shell runs for a query, which follows between double quotes."""
         run = f" --as-of {shlex.quote(printable(self.as_of))}" if self.as_of else ""
-        return f"amqpscope pipeline sql {shlex.quote(printable(self.name))}{run}"
+        tags = "".join(f" --tag {shlex.quote(f'{name}={value}')}" for name, value in self.tags.items())
+        return f"amqpscope pipeline sql {shlex.quote(printable(self.name))}{run}{tags}"
 
 
-def lake_report(engine: Engine, name: str, as_of: str = "", before: Earlier | None = None) -> LakeReport:
-    """Ask all that the tables of the lake can answer. name, as_of: see `LakeReport`. before: what an earlier
-    run had found; None: nothing is compared.
+def lake_report(
+    engine: Engine,
+    name: str,
+    as_of: str = "",
+    before: Earlier | None = None,
+    tags: Mapping[str, str] = MappingProxyType({}),
+) -> LakeReport:
+    """Ask all that the tables of the lake can answer. name, as_of, tags: see `LakeReport`. before: what an
+    earlier run had found; None: nothing is compared.
     """
     answers: dict[str, LakeAnswer] = {}
     left_out: dict[str, str] = {}
@@ -150,7 +165,7 @@ def lake_report(engine: Engine, name: str, as_of: str = "", before: Earlier | No
             )
         else:
             answers["changes"] = _changes(products, broken)
-    return LakeReport(name, as_of, answers, left_out, before.run if before else "")
+    return LakeReport(name, as_of, answers, left_out, before.run if before else "", tags)
 
 
 def _new(engine: Engine, question: LakeQuestion, known: Collection[Any]) -> LakeAnswer:
@@ -179,6 +194,7 @@ def report_object(report: LakeReport) -> dict[str, Any]:
         "lake": report.name,
         "as_of": report.as_of or None,
         "since": report.since or None,
+        "tags": dict(report.tags),
         "left_out": report.left_out,
         "answers": {name: _answer_object(one) for name, one in report.answers.items()},
     }

@@ -25,7 +25,7 @@ def report_html(report: LakeReport) -> str:
     for answer in found["answers"].values():
         answer["groups"] = [_shown(group) for group in answer["groups"]]
     data = {
-        "lake": printable(report.name),
+        "lake": report.title,
         "command": report.sql_command,
         "chance": MAX_CHANCE,
         "since": report.since,

@@ -46,7 +46,7 @@ _ORDER: Final = (
 
 def report_lines(report: LakeReport) -> Iterator[str]:
     """The lines, without their ends."""
-    yield f"report of {printable(report.name)}"
+    yield f"report of {report.title}"
     for span in report.groups("span"):
         yield f"  connections from {span['since'] or '-'} to {span['until'] or '-'}"
     if report.since:

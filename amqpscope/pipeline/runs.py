@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -9,9 +10,10 @@ import pyarrow as pa
 from amqpscope import __version__
 from amqpscope.pipeline.schemas import RUNS, SCHEMA_VERSION
 
-__all__ = ["APPEND", "COMPACT", "REPLACE", "Run", "RunNotes"]
+__all__ = ["APPEND", "COMPACT", "REPLACE", "REPLACE_DAY", "Run", "RunNotes", "run_row", "tag_names"]
 
 REPLACE = "replace"
+REPLACE_DAY = "replace-day"
 APPEND = "append"
 COMPACT = "compact"
 
@@ -50,6 +52,16 @@ class Run(NamedTuple):
             {table["name"]: table["version"] for table in row["tables"]},
             json.loads(row["options"]),
         )
+
+
+def tag_names(runs: Iterable[Run]) -> tuple[str, ...]:
+    """The tags that rows have after these runs, in the order in which they came."""
+    names: dict[str, None] = {}
+    for run in runs:
+        if run.kind == REPLACE:
+            names = {}
+        names |= dict.fromkeys(run.options.get("tags") or ())
+    return tuple(names)
 
 
 def run_row(

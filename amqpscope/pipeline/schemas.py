@@ -475,8 +475,8 @@ RUNS = TableSchema(
         ColumnSchema(
             "kind",
             TEXT,
-            "replace: the run replaced all rows; append: the run added rows; compact: the run put small "
-            "files together, the rows are the same",
+            "replace: the run replaced all rows; replace-day: the run replaced the rows of one day; append: "
+            "the run added rows; compact: the run put small files together, the rows are the same",
         ),
         *_time("time", "time when the run was committed"),
         ColumnSchema("seconds", pa.float64(), "how long the run took"),

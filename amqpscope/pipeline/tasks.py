@@ -9,6 +9,7 @@ import json
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from amqpscope.pipeline.planner import Plan
 from amqpscope.pipeline.rows import USUAL_TERMS, Rows, RowTerms
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.secrets import SecretsAddress
+from amqpscope.pipeline.tags import Tags
 
 __all__ = [
     "PIECES",
@@ -88,7 +90,10 @@ class OneTable(TaskOutput):
 
 
 class StagedFiles(TaskOutput):
-    """Writes tables into a staging directory, and gives a report. tally: an accumulator for the counts."""
+    """Writes tables into a staging directory, and gives a report. tally: an accumulator for the counts.
+
+    tags: of all rows.
+    """
 
     def __init__(
         self,
@@ -97,6 +102,7 @@ class StagedFiles(TaskOutput):
         tables: tuple[str, ...],
         tally: Any = None,
         terms: RowTerms = USUAL_TERMS,
+        tags: Tags = MappingProxyType({}),
     ) -> None:
         self.tables = tables
         self.terms = terms
@@ -104,9 +110,10 @@ class StagedFiles(TaskOutput):
         self._staging = staging
         self._run = run
         self._tally = tally
+        self._tags = dict(tags)
 
     def take(self, made: Iterator[tuple[str, pa.RecordBatch]], rows: Rows) -> Batches:
-        writer = PartWriter(self._staging, f"{self._run}-{uuid.uuid4().hex[:12]}")
+        writer = PartWriter(self._staging, f"{self._run}-{uuid.uuid4().hex[:12]}", self._tags)
         for table, batch in made:
             writer.write(table, batch)
         for table, batch in rows.batches(True):

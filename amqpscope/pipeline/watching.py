@@ -11,7 +11,8 @@ while it was read is not committed; the next turn reads it again.
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from amqpscope.model.note import INTERNAL
@@ -42,7 +43,7 @@ class WatchTerms(NamedTuple):
     """How captures are read. tables: of a new lake. only: the user has asked for these tables.
 
     policy: gives what findings are held to, on the day of the batch. keep: hours after which files are
-    deleted that have left the tables. The others: see `Analysis.write` and `capture_sets`.
+    deleted that have left the tables. The others, and tags: see `Analysis.write` and `capture_sets`.
     """
 
     set_by: str
@@ -52,6 +53,7 @@ class WatchTerms(NamedTuple):
     dialect: str = ""
     with_json: bool = False
     keep: int = 1
+    tags: Mapping[str, str] = MappingProxyType({})
 
 
 class WatchedBatch(NamedTuple):
@@ -132,6 +134,7 @@ class Watch:
             terms.dialect,
             terms.with_json,
             added,
+            terms.tags,
         )
         self._seen = seen
         files = [file for one in added.sets for file in one.files]

@@ -188,6 +188,7 @@ LAKE_REPORT: Final = record(
         "since": said(
             nullable(TEXT), "run that new_findings and new_diagnoses compare with; null if there is none"
         ),
+        "tags?": said(mapped(TEXT), "tags of `--tag`: all numbers are of rows with these tags"),
         "left_out": said(
             mapped(TEXT), "why there is no answer to a question although the lake has its tables"
         ),

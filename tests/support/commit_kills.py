@@ -1,11 +1,13 @@
 """Kill a process that commits runs to a lake, at random moments, and look what readers see then.
 
-    cd tests; python -m support.commit_kills [KILLS]
+    cd tests; python -m support.commit_kills [KILLS [spark]]
 
 Each process commits one run after another, as fast as it can, and is killed after a random time. After each
 kill, `sql` (DuckDB on the lake), DuckDB on the files that the Delta logs name, pandas, and polars (if it is
 installed) see one run, whole: all rows of a table are of the run before or of the new one, and a reader that
-asks the lake sees the same run in all tables. A second writer need not wait. Prints what was seen.
+asks the lake sees the same run in all tables. A second writer need not wait. With `spark`, data frames that
+were made before each kill are read after it, and after the next commit: they have the rows of the run that
+was the last when they were made. Prints what was seen.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 from support.in_process import KILL, killed_after
 
 from amqpscope.pipeline import lease
 from amqpscope.pipeline.engines import duckdb_engine
-from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.lake import Lake, table
 from amqpscope.pipeline.parts import PartWriter
 from amqpscope.pipeline.runs import REPLACE, RunNotes
 from amqpscope.pipeline.schemas import TABLES
@@ -85,9 +88,11 @@ def _readers(lake: Path) -> dict[str, dict[str, list[str]]]:
     return seen
 
 
-def kills(lake: Path, number: int, seed: str = "kills", show: bool = False) -> Counter[str]:
+def kills(
+    lake: Path, number: int, seed: str = "kills", show: bool = False, spark: Any = None
+) -> Counter[str]:
     """Kill so many processes; gives how often what was found. AssertionError if a reader sees what it may
-    not. show: print what was found after each kill.
+    not. show: print what was found after each kill. spark: a session, whose data frames are looked at, too.
     """
     random = Random(seed)
     lease._SETTLED = 0.0
@@ -95,6 +100,7 @@ def kills(lake: Path, number: int, seed: str = "kills", show: bool = False) -> C
     found: Counter[str] = Counter()
     for _ in range(number):
         before = Lake(str(lake)).written()
+        frames = [table(spark, str(lake), name).select("capture_set") for name in NAMES if spark is not None]
         command = [
             sys.executable,
             "-m",
@@ -116,10 +122,19 @@ def kills(lake: Path, number: int, seed: str = "kills", show: bool = False) -> C
                 assert runs == {last.name}
             elif reader == "duckdb":
                 found["killed between the tables and `runs`"] += runs != {last.name}
+        found["older Spark frames read"] += _read_again(frames, before.name)
         _commit(Lake(str(lake)))  # which would be refused if the dead process still held the lease
+        found["older Spark frames read"] += _read_again(frames, before.name)
         if show:
             print(dict(found), flush=True)
     return found
+
+
+def _read_again(frames: list[Any], run: str) -> int:
+    """Look that each data frame has the rows of a run; gives how many there are."""
+    for frame in frames:
+        assert [row.capture_set for row in frame.collect()] == [run] * ROWS
+    return len(frames)
 
 
 def _until_killed(lake: str, seconds: str) -> None:
@@ -131,7 +146,12 @@ def _until_killed(lake: str, seconds: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
+    session = None
+    if sys.argv[2:] == ["spark"]:
+        from amqpscope.pipeline.session import start
+
+        session = start("local[1]")
+    elif len(sys.argv) == 3:
         _until_killed(*sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
-        kills(Path(folder) / "lake", int((sys.argv[1:] or ["200"])[0]), str(os.getpid()), True)
+        kills(Path(folder) / "lake", int((sys.argv[1:] or ["200"])[0]), str(os.getpid()), True, session)
