@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from amqpscope.cli.help import HelpfulCommand
+from amqpscope.cli.plain_values import take_plain_values
 from amqpscope.input.garbage import settle_collector
 
 __all__ = ["COMMANDS", "GROUPS", "Commands"]
@@ -35,6 +36,9 @@ GROUPS = {
 
 class Commands(TyperGroup):
     """The command that has all others below it."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return take_plain_values(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*COMMANDS, *GROUPS]

@@ -8,11 +8,16 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from amqpscope.cli.plain_values import take_plain_values
+
 __all__ = ["HelpfulCommand"]
 
 
 class HelpfulCommand(TyperCommand):
     """A command."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return take_plain_values(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         arguments = [param for param in self.get_params(ctx) if param.param_type_name == "argument"]

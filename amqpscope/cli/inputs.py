@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from amqpscope.capture.source import is_capture
-from amqpscope.cli.advice import mistaken_path
 from amqpscope.cli.option_groups import OptionGroup
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status
@@ -187,9 +186,9 @@ class InputOptions(OptionGroup):
         for path in paths:
             if path != "-" and os.path.isdir(path):
                 found += _in_directory(path)
-            elif path != "-" and not os.path.exists(path) and (helps := mistaken_path(path)):
-                raise FilterError(f"{path}: there is no such file; {helps}")
             else:
+                if path != "-" and not os.path.exists(path):
+                    _refuse_mistaken(path)
                 found.append(CaptureArgument([path]))
         if self.merge:
             refusal = next((one.refusal for one in found if one.refusal), "")
@@ -210,6 +209,14 @@ class ReadingOptions(InputOptions):
             "--allow-empty", help="Exit with status 0 even if the capture has no AMQP 1.0 or 0-9-1."
         ),
     ] = False
+
+
+def _refuse_mistaken(path: str) -> None:
+    """Raises FilterError for a path without a file, if something else than a file was meant."""
+    from amqpscope.cli.advice import mistaken_path  # knows the other commands
+
+    if helps := mistaken_path(path):
+        raise FilterError(f"{path}: there is no such file; {helps}")
 
 
 def _in_directory(directory: str) -> list[CaptureArgument]:

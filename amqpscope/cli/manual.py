@@ -24,7 +24,7 @@ from typer.main import get_command
 
 from amqpscope import __version__
 from amqpscope.cli.main import app
-from amqpscope.cli.selection import ERROR, FRAME_CLASSES, FRAME_KINDS, FRAME_NAMES, PROBLEM
+from amqpscope.cli.selection import frame_names
 from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.printable import printable
 from amqpscope.rules.declaration import LAYERS
@@ -138,7 +138,7 @@ def table(commands: list[Command]) -> dict[str, Any]:
         # Of options whose metavar names no more than `NAME`.
         "words": {
             "--layer": list(LAYERS),
-            "--only": sorted({*FRAME_NAMES, *FRAME_CLASSES, *FRAME_KINDS, PROBLEM, ERROR}),
+            "--only": sorted(set(frame_names())),
             "--profile": [profile.name for profile in PROFILES],
         },
         # What can be explained beside the rules, and would bring too much with it.

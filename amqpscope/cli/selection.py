@@ -18,6 +18,7 @@ __all__ = [
     "Bound",
     "Selection",
     "WantedConnection",
+    "frame_names",
     "is_connection",
     "parse_bound",
     "parse_channels",
@@ -26,13 +27,6 @@ __all__ = [
 
 # The names that frames of no protocol have, or of any.
 _PLAIN_NAMES = ("header", "undecodable", "skipped", "tls")
-
-FRAME_NAMES = (*_PLAIN_NAMES, *(name for one in detected() for name in one.json_renderer().names()))
-
-# What a class of methods has before the dot of their names: `basic`.
-FRAME_CLASSES = tuple(dict.fromkeys(name.partition(".")[0] for name in FRAME_NAMES if "." in name))
-
-FRAME_KINDS = tuple(kind for one in detected() for kind in one.kinds)
 
 _MOST_CHANNELS = 65_536
 """Channels on which what goes on is followed."""
@@ -98,10 +92,19 @@ def parse_channels(text: str) -> frozenset[int]:
     return frozenset(int(number) for number in numbers)
 
 
+def frame_names() -> tuple[str, ...]:
+    """What frames can be asked for by: names, the classes before the dot of names, kinds, and traits."""
+    protocols = detected()
+    names = (*_PLAIN_NAMES, *(name for one in protocols for name in one.json_renderer().names()))
+    classes = dict.fromkeys(name.partition(".")[0] for name in names if "." in name)
+    kinds = (kind for one in protocols for kind in one.kinds)
+    return (*names, *classes, *kinds, PROBLEM, ERROR)
+
+
 def parse_names(text: str) -> frozenset[str]:
     """Names, classes and kinds of frames between commas. Raises FilterError on an unknown one, or on none."""
     names = frozenset(name.strip().lower() for name in text.split(",") if name.strip())
-    known = (*FRAME_NAMES, *FRAME_CLASSES, *FRAME_KINDS, PROBLEM, ERROR)
+    known = frame_names()
     wrong = sorted(names - set(known))
     if wrong or not names:
         short = dict.fromkeys(name for name in known if "." not in name)

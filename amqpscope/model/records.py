@@ -1,7 +1,6 @@
 """What the analysis of a capture gives out: connections, and the frames that were said on them."""
 
 import ipaddress
-import socket
 from typing import Any, Final
 
 from amqpscope.model.peer_name import UNNAMED, PeerName
@@ -78,7 +77,7 @@ class Connection:
         width = (len(key) - 4) // 2
         address = key[direction * width : (direction + 1) * width]
         if width == 4:
-            return socket.inet_ntoa(address), self.port(direction)
+            return ".".join(map(str, address)), self.port(direction)
         return str(ipaddress.IPv6Address(address)), self.port(direction)
 
     def port(self, direction: int) -> int:

@@ -1,6 +1,5 @@
 """What is found in the configuration itself: about the file and an entry in it, not about a peer."""
 
-import hashlib
 from typing import Any, Final, NamedTuple
 
 from amqpscope.policy.baseline import BaselineEntry
@@ -60,6 +59,8 @@ class ConfigFinding:
     @property
     def fingerprint(self) -> str:
         """Sixteen hex digits that stay the same wherever in the file the entry stands."""
+        import hashlib  # takes long to load, and most runs have no such finding
+
         what = "|".join((self.rule, *(str(self.evidence[name]) for name in ("rules", "reason"))))
         return hashlib.sha256(what.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 

@@ -8,7 +8,6 @@ known, or of another type than it has to be, is an error that names the file, th
 import datetime
 import difflib
 import os
-import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -108,6 +107,8 @@ def _shown(path: Path) -> str:
 
 def _read(path: str, shared: bool, must: bool) -> Configuration | None:
     """What a file says. None if it has no table of ours, unless it must."""
+    import tomllib  # only where there is a configuration
+
     octets = octets_of(path, MAX_CONFIGURATION)
     try:
         text = octets.decode("utf-8")

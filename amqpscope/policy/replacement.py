@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import secrets
 import stat
 from typing import TYPE_CHECKING, TextIO
 
@@ -51,7 +50,7 @@ class Replacement:
             folder, name = os.path.split(self._target)
             # A run that was killed leaves its own one, maybe with the same process id: in a container that is
             # always the same.
-            self._unfinished = os.path.join(folder, f".{name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+            self._unfinished = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}.part")
         return self._unfinished or self._path
 
     def _opened(self, before: os.stat_result | None) -> io.RawIOBase:

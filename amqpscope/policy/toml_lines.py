@@ -6,7 +6,6 @@ key put there has to come out in the table that is asked for.
 """
 
 import re
-import tomllib
 from typing import Any, Final
 
 __all__ = ["line_of_key", "lines_of_entries"]
@@ -54,6 +53,8 @@ def _fitting(lines: list[str], pattern: re.Pattern[str]) -> list[int]:
 
 def _at(text: str, table: tuple[str, ...]) -> dict[str, Any] | None:
     """What a table holds; None if there is none, or the text is not whole."""
+    import tomllib  # only where there is a configuration
+
     try:
         inner: Any = tomllib.loads(text)
     except (ValueError, RecursionError):

@@ -1,13 +1,14 @@
 """Turns lines of styled parts into what an output can show: its colours, its signs, its width."""
 
+import os
 import sys
-from typing import TextIO
-
-from rich.console import Console
-from rich.style import Style
+from typing import TYPE_CHECKING, TextIO, Union
 
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cells, cut, wrap
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["Painter", "painter", "painter_of", "shortened"]
 
@@ -36,8 +37,23 @@ _ASCII = str.maketrans(
     {"→": ">", "←": "<", "─": "-", "═": "=", "…": "~", "–": "-", "×": "x", "│": "|", "»": ">", "▌": ">"}
 )
 
+_FORCING = frozenset({"FORCE_COLOR", "TTY_COMPATIBLE"})
+"""Variables that can make any output one with colours."""
+
 _NARROWEST = 20
 """Columns that are always taken to be there."""
+
+
+class Uncoloured:
+    """What a painter asks of an output without colours, as `rich.console.Console` says it of any output.
+
+    To load that takes longer than to check a small capture.
+    """
+
+    def __init__(self, out: TextIO) -> None:
+        self.encoding: str = getattr(out, "encoding", None) or "utf-8"
+        self._color_system = None
+        self.no_color = True
 
 
 class Painter:
@@ -46,12 +62,14 @@ class Painter:
     width: columns, or None for an output that takes lines of any length (a file, a pipe).
     """
 
-    def __init__(self, console: Console, width: int | None) -> None:
+    def __init__(self, console: Union["Console", Uncoloured], width: int | None) -> None:
         self._width = None if width is None else max(width, _NARROWEST)
         self._ascii = not console.encoding.lower().startswith("utf")
         system = console._color_system
         self._styles: dict[str, tuple[str, str]] = {}
         if system is not None and not console.no_color:
+            from rich.style import Style
+
             for name, style in _STYLES.items():
                 if style:
                     before, _, after = Style.parse(style).render("\0", color_system=system).partition("\0")
@@ -154,6 +172,10 @@ def _wrapped(line: Line, width: int, hang: int) -> Line:
 
 def painter() -> tuple[Painter, int | None]:
     """What paints lines for standard output, and how wide that is: None where lines may be of any length."""
+    if not (sys.stdout.isatty() or _FORCING & os.environ.keys()):
+        return Painter(Uncoloured(sys.stdout), None), None
+    from rich.console import Console
+
     output = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
     width = output.width if sys.stdout.isatty() else None
     return Painter(output, width), width
@@ -163,4 +185,4 @@ def painter_of(out: TextIO) -> Painter:
     """What paints lines for standard output, or for a file: without colours, lines of any length."""
     if out is sys.stdout:
         return painter()[0]
-    return Painter(Console(file=out, color_system=None, markup=False, highlight=False, emoji=False), None)
+    return Painter(Uncoloured(out), None)

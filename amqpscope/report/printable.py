@@ -9,8 +9,6 @@ them.
 import re
 import unicodedata
 
-from rich.cells import get_character_cell_size
-
 __all__ = ["cells", "cut", "hexdump", "in_quotes", "printable", "quoted", "word", "wrap"]
 
 # Printable by their category, but nothing is seen of them: joiners, fillers, selectors, a blank pattern.
@@ -91,6 +89,8 @@ def cells(text: str) -> int:
     """The columns that printable text takes on a terminal."""
     if text.isascii():
         return len(text)
+    from rich.cells import get_character_cell_size  # most runs have only ASCII to measure
+
     return sum(map(get_character_cell_size, text))
 
 
@@ -129,6 +129,8 @@ def _fitting(text: str, most: int) -> int:
     """How many characters of `text` fit into `most` columns."""
     if text.isascii():
         return min(len(text), most)
+    from rich.cells import get_character_cell_size
+
     taken = 0
     for index, character in enumerate(text):
         taken += get_character_cell_size(character)

@@ -7,6 +7,7 @@ that looks like a fault. The tables are read when a finding is shown, never whil
 
 from collections.abc import Iterator
 from functools import cache
+from pkgutil import get_data
 from typing import NamedTuple
 
 from amqpscope.protocols import RULE_SPACES
@@ -97,9 +98,8 @@ def _rows(file: str) -> Iterator[dict[str, str]]:
         return
     # The import takes some milliseconds, which commands without findings do not need.
     import csv
-    from importlib import resources
 
-    text = resources.files("amqpscope.rules").joinpath("data", file).read_text(encoding="utf-8")
+    text = (get_data("amqpscope.rules", f"data/{file}") or b"").decode()
     yield from csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
 
 

@@ -6,8 +6,8 @@ each at the beginning of a line.
 
 import re
 from functools import cache
-from importlib import resources
 from inspect import cleandoc
+from pkgutil import get_data
 from typing import NamedTuple
 
 from amqpscope.rules.declaration import SUBJECTS, namespace_of
@@ -90,9 +90,8 @@ def how_to_mend(rule: str) -> str:
 @cache
 def _words(subject: str) -> dict[str, Explanation]:
     """The words of all rules in one file."""
-    file = resources.files("amqpscope.rules").joinpath(f"{subject}.py")
     try:
-        source = file.read_text(encoding="utf-8")
+        source = (get_data("amqpscope.rules", f"{subject}.py") or b"").decode()
     except (OSError, UnicodeDecodeError):
         return {}
     namespace = namespace_of(subject)

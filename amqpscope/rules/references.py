@@ -8,7 +8,7 @@ the names of that XML. Part 1 has no numbers here, because the standard orders i
 
 import re
 from functools import cache
-from importlib import resources
+from pkgutil import get_data
 from typing import NamedTuple
 
 from dissectors.amqp091.registry import METHODS
@@ -128,8 +128,7 @@ def _places(part: str) -> dict[str, _Place]:
     """Sections, titled texts and types of a part, by their names and titles."""
     from xml.etree import ElementTree  # only where a finding is shown
 
-    file = resources.files("dissectors.spec").joinpath("amqp10", f"{part}.xml")
-    tree = ElementTree.fromstring(file.read_text(encoding="utf-8"))
+    tree = ElementTree.fromstring(get_data("dissectors.spec", f"amqp10/{part}.xml") or b"")
     first = list(_PARTS).index(part) + 1
     places: dict[str, _Place] = {}
     for number, section in enumerate(tree.iter(_NAMESPACE + "section"), 1):

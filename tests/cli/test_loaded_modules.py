@@ -32,6 +32,29 @@ OTHERS = (
     "xml",
 )
 
+# What takes longer to load than to read a small capture, and is needed only for what such a run does not do:
+# values of options that have to be converted, colours, TLS, and help for a wrong command.
+SLOW = (
+    "amqpscope.cli.advice",
+    "asyncio",
+    "concurrent",
+    "cryptography",
+    "email",
+    "hashlib",
+    "importlib.metadata",
+    "importlib.resources",
+    "jsonschema",
+    "multiprocessing",
+    "pydantic",
+    "rich.cells",
+    "rich.console",
+    "secrets",
+    "socket",
+    "ssl",
+    "typer._adapters",
+    "zipfile",
+)
+
 CODE = "import sys; from amqpscope.cli.main import run; run(sys.argv[1:]); print('LOADED', *sys.modules)"
 
 
@@ -43,9 +66,9 @@ def loaded(*arguments: str) -> set[str]:
     return set(result.stdout.rpartition("LOADED")[2].split())
 
 
-def of_others(modules: set[str]) -> set[str]:
-    """Those that belong to `OTHERS`, or lie below one of them."""
-    return {name for name in modules if any(f"{name}.".startswith(f"{other}.") for other in OTHERS)}
+def of_others(modules: set[str], others: tuple[str, ...] = OTHERS) -> set[str]:
+    """Those that belong to the others, or lie below one of them."""
+    return {name for name in modules if any(f"{name}.".startswith(f"{other}.") for other in others)}
 
 
 @pytest.mark.parametrize("command", [["read"], ["check", "--no-diagnoses"]])
@@ -64,7 +87,8 @@ def test_a_command_loads_nothing_of_the_other_commands(name: str) -> None:
 def test_the_help_loads_no_command() -> None:
     modules = loaded("--help")
     assert {name for name in modules if name.startswith("amqpscope.cli.")} <= {
-        f"amqpscope.cli.{name}" for name in ("main", "color", "commands", "help", "output", "pager", "status")
+        f"amqpscope.cli.{name}"
+        for name in ("main", "color", "commands", "help", "output", "pager", "plain_values", "status")
     }
 
 
@@ -72,3 +96,17 @@ def test_the_help_loads_no_command() -> None:
 def test_what_reads_no_capture_loads_no_analysis(option: str) -> None:
     heavy = ("amqpscope.analysis", "amqpscope.input.capture", "amqpscope.protocols", "amqpscope.tracking")
     assert {name for name in loaded(option) if name.startswith(heavy)} == set()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["check", "captures/amqplib-forced-close.pcap"],
+        ["check", "--no-diagnoses", "captures/demo.pcap"],
+        ["read", "--count", "captures/demo.pcap"],
+    ],
+    ids=lambda arguments: "-".join(arguments[:2]).replace("/", "-"),
+)
+def test_a_short_run_loads_nothing_slow(arguments: list[str]) -> None:
+    assert of_others(loaded(*arguments), SLOW) == set()

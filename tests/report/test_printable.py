@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import rich.cells
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqpscope.report import printable
 from amqpscope.report.printable import cells, wrap
 
 TEXTS = st.text("a b茶ｱ\u0301", max_size=60)
@@ -23,8 +23,8 @@ def test_lines_fit_and_hold_all_that_was_said(text: str, first: int, more: int) 
 def test_a_long_line_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not what is left of it for every line that it takes."""
     counted = []
-    size = printable.get_character_cell_size
-    monkeypatch.setattr(printable, "get_character_cell_size", lambda one: counted.append(one) or size(one))
+    size = rich.cells.get_character_cell_size
+    monkeypatch.setattr(rich.cells, "get_character_cell_size", lambda one: counted.append(one) or size(one))
     text = "茶" * 5_000
     assert wrap(text, 40, 40) == ["茶" * 20] * 250
     assert len(counted) < 2 * len(text)
