@@ -49,6 +49,7 @@ __all__ = [
     "RecordedFile",
     "addition",
     "addition_to",
+    "begins_as",
     "day_of",
     "kept_files",
     "shaping_options",
@@ -366,7 +367,7 @@ class _KnownFiles:
                 return _SAME if row.packets and file.size == row.size else None
         elif file.identity != row.identity:
             # A file that had fewer octets than are compared has grown since.
-            return _LONGER if file.identity and _begins_as(file, row.identity) else None
+            return _LONGER if file.identity and begins_as(file, row.identity) else None
         if file.compression == row.compression and (file.size == row.size or not file.compression):
             more = file.size - row.size
         elif _octets_of_gzip(file, row) == row.size % 2**32:
@@ -385,7 +386,7 @@ class _KnownFiles:
         return self._packets[file.path]
 
 
-def _begins_as(file: CaptureFile, identity: str) -> bool:
+def begins_as(file: CaptureFile, identity: str) -> bool:
     """Whether a file begins with the octets that an identity is of, and has more."""
     time, octets, _ = identity.split("-")
     its_time, its_octets, _ = file.identity.split("-")

@@ -4,11 +4,13 @@ PATH may be a list. Options: `table`, one of the tables or `segments` (default `
 `spec`, `dialect` and `json` (true or false) as of the command; `tlsKeylog` and `tlsKey`, a path or a list of
 paths as JSON, of files that the workers read. A schema that is given chooses columns. The chain plan reads
 it: a partition is one or more capture sets. Every action reads the captures again.
+
+`spark.readStream` gives the tables `segments` and `findings` of captures that are added or grow (`stream`).
 """
 
 import ipaddress
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -23,8 +25,8 @@ from amqpscope.input.key_log import tls_secrets
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets, fit_to_read
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.files import RangeReader, whole
-from amqpscope.pipeline.inputs import plain
+from amqpscope.pipeline.files import Range, RangeReader, whole
+from amqpscope.pipeline.inputs import CaptureFile, plain
 from amqpscope.pipeline.packets import split
 from amqpscope.pipeline.planner import CHAIN, make_plan
 from amqpscope.pipeline.rows import BATCH_ROWS, Rows, RowTerms
@@ -37,7 +39,7 @@ from dissectors.wire import u16
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["AmqpscopeSource", "register"]
+__all__ = ["AmqpscopeSource", "register", "segments_of", "with_secrets"]
 
 _PARTITIONS_AT_LEAST = 16
 """Partitions that are made if there are so many capture sets. How many cores there are is not reported."""
@@ -93,9 +95,30 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
 
     def reader(self, schema: Any) -> "CaptureSetReader":
         """What reads it. schema: the columns that are wanted, with the types that they have."""
-        unknown = sorted(set(self.options) - _OPTIONS)
+        return CaptureSetReader(*self._asked(schema, _SHOWN))
+
+    def streamReader(self, schema: Any) -> Any:  # noqa: N802
+        """What reads it as a stream. schema: see `reader`."""
+        try:
+            from amqpscope.pipeline.stream import CaptureStreamReader, StreamTerms
+        except ImportError as error:
+            raise PipelineError(f"readStream: needs Spark 4.2 or newer ({error})") from error
+
+        how = StreamTerms(
+            self._most("maxFilesPerTrigger"),
+            self._most("maxBytesPerTrigger"),
+            self._option("statelocation", ""),
+            self._yes("failOnDataLoss", "true"),
+        )
+        return CaptureStreamReader(*self._asked(schema, (*_SHOWN, *_OF_STREAMS)), how)
+
+    def _asked(
+        self, schema: Any, options: tuple[str, ...]
+    ) -> tuple[list[str], str, list[str], str, RowTerms]:
+        """Sources, table, columns, what makes files one capture set, and terms. options: that there are."""
+        unknown = sorted(set(self.options) - {"path", "paths", *(name.lower() for name in options)})
         if unknown:
-            raise PipelineError(f"option {unknown[0]}: is unknown; the options are {', '.join(_SHOWN)}")
+            raise PipelineError(f"option {unknown[0]}: is unknown; the options are {', '.join(options)}")
         path, paths = self.options.get("path"), self.options.get("paths")
         sources = json.loads(paths) if paths else [path]
         if not all(sources):
@@ -117,10 +140,10 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
             Policy(None, given),
             known_dialect(self._option("dialect", "")),
             files if any(files) else self.secrets,
-            self._yes("json"),
+            self._yes("json", "false"),
         )
         columns = [field.name for field in schema]
-        return CaptureSetReader(sources, table.name, columns, self._option("setby", "directory"), terms)
+        return sources, table.name, columns, self._option("setby", "directory"), terms
 
     def _option(self, name: str, usual: str) -> str:
         return str(self.options.get(name, usual))
@@ -137,15 +160,22 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
             raise PipelineError(f"option {name}: must be a path, or a list of paths as JSON")
         return tuple(plain(path) for path in paths)
 
-    def _yes(self, name: str) -> bool:
-        given = self._option(name, "false").lower()
+    def _most(self, name: str) -> int:
+        """A number of at least 1; 0 if the option is not given."""
+        given = self._option(name.lower(), "")
+        if given and not (given.isascii() and given.isdigit() and int(given)):
+            raise PipelineError(f"option {name}: must be a number of at least 1, not {given}")
+        return int(given or 0)
+
+    def _yes(self, name: str, usual: str) -> bool:
+        given = self._option(name.lower(), usual).lower()
         if given not in ("true", "false"):
             raise PipelineError(f"option {name}: must be true or false, not {given}")
         return given == "true"
 
 
 _SHOWN = ("table", "setBy", "profile", "spec", "dialect", "json", "tlsKeylog", "tlsKey")
-_OPTIONS = {"path", "paths", *(name.lower() for name in _SHOWN)}
+_OF_STREAMS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "stateLocation", "failOnDataLoss")
 
 
 def _table(name: str) -> TableSchema:
@@ -197,13 +227,10 @@ class CaptureSetReader(DataSourceReader):  # type: ignore[misc]
 
     def _segments(self, partition: Any) -> Iterator[pa.RecordBatch]:
         for one in partition.sets:
-            yield from _segments(one)
+            yield from segments_of(one)
 
     def _rows(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        terms = self._terms
-        if isinstance(terms.secrets, SecretsFiles):
-            terms = terms._replace(secrets=terms.secrets.read())
-        rows = Rows((self._table,), terms)
+        rows = Rows((self._table,), with_secrets(self._terms))
         for one in partition.sets:
             for _, batch in read_set(one, rows):
                 yield batch
@@ -211,10 +238,19 @@ class CaptureSetReader(DataSourceReader):  # type: ignore[misc]
             yield batch
 
 
-def _segments(one: CaptureSet) -> Iterator[pa.RecordBatch]:
-    """The segments of a capture set."""
+def with_secrets(terms: RowTerms) -> RowTerms:
+    """In a worker: terms with the secrets that are in their files."""
+    if isinstance(terms.secrets, SecretsFiles):
+        return terms._replace(secrets=terms.secrets.read())
+    return terms
+
+
+def segments_of(one: CaptureSet, given: Sequence[int] = ()) -> Iterator[pa.RecordBatch]:
+    """The segments of a capture set. given: octets of each file whose packets are left out."""
     sink = _Segments(one)
     for position, file in enumerate(one.files):
+        begin = given[position] if given else 0
+        sink.after = _last_packet(file, position, begin) if begin else 0
         for _ in RangeReader(file, position, whole(file), sink):
             while len(sink.rows) >= BATCH_ROWS:
                 yield sink.batch()
@@ -222,12 +258,21 @@ def _segments(one: CaptureSet) -> Iterator[pa.RecordBatch]:
         yield sink.batch()
 
 
+def _last_packet(file: CaptureFile, position: int, octets: int) -> int:
+    """The number of the last packet that is complete within the first octets of a file."""
+    reader = RangeReader(file, position, Range(0, octets, None, False), SegmentSink())
+    for _ in reader:
+        pass
+    return 0 if reader.reader is None else int(reader.reader.number)
+
+
 class _Segments(SegmentSink):
-    """Gathers segments as rows."""
+    """Gathers segments as rows. after: the number of a packet, up to which they are left out."""
 
     def __init__(self, one: CaptureSet) -> None:
         super().__init__()
         self.rows: list[tuple[Any, ...]] = []
+        self.after = 0
         self._set = one.name
         self._captures = [file.capture for file in one.files]
         self._ends: dict[bytes, tuple[str, int, str, int]] = {}
@@ -242,6 +287,8 @@ class _Segments(SegmentSink):
         return pa.RecordBatch.from_arrays(columns, schema=SEGMENTS.schema)
 
     def segment(self, segment: Segment) -> None:
+        if segment.packet <= self.after:
+            return
         key = segment.key
         ends = self._ends.get(key)
         if ends is None:

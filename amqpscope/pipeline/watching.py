@@ -25,7 +25,7 @@ from amqpscope.pipeline.inputs import CaptureFile, escaped, is_remote, plain
 from amqpscope.pipeline.lake import Lake
 from amqpscope.policy.policy import Policy
 
-__all__ = ["Turn", "Watch", "WatchTerms", "WatchedBatch"]
+__all__ = ["Turn", "Watch", "WatchTerms", "WatchedBatch", "not_yet"]
 
 COMPACT_AFTER = 100
 """Batches after which the small files of the lake are put together."""
@@ -177,12 +177,15 @@ class Watch:
 
 
 def _passed_over(file: CaptureFile, paths: set[str], lake: str) -> bool:
-    """Whether a file is none of the captures: it is gone again, it is of the lake, or it is compressed just
-    now.
-    """
+    """Whether a file is none of the captures: see `not_yet`, or it is of the lake."""
+    return not_yet(file, paths) or file.path.startswith(f"{lake}{os.sep}")
+
+
+def not_yet(file: CaptureFile, paths: set[str]) -> bool:
+    """Whether a file is gone again, or compressed just now. paths: of all files."""
     gone = file.trouble is not None and file.trouble.reason == "missing"
     stem, suffix = os.path.splitext(file.path)
-    return gone or file.path.startswith(f"{lake}{os.sep}") or (suffix in _COMPRESSED and stem in paths)
+    return gone or (suffix in _COMPRESSED and stem in paths)
 
 
 def _rows(lake: Lake) -> list[dict[str, Any]]:
