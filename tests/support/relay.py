@@ -87,4 +87,5 @@ class Relay:
                     other.sendall(octets)
                 else:
                     del ways[one]
-                    other.shutdown(socket.SHUT_WR)
+                    # Not that of an SSLSocket: it would take what else comes for octets in the clear.
+                    socket.socket.shutdown(other, socket.SHUT_WR)

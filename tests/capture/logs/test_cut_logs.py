@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from support.commands import amqpscope as command
 
-import amqpscope
 from amqpscope import Capture, CaptureError, CaptureOptions
 
-from .java_frames import line as java_line
 from .test_logs_without_names import AZURE, CLOSED, OPENED, said
 from .test_proton_j_logs import REAL, written
 
 FOLDER = Path(__file__).parent / "recorded"
-JAVA_OPEN = REAL.splitlines()[6]
+EACH_KIND = 4
+"""So many frames of a kind and direction are cut, one at a time."""
 
 
 def certain(octets: bytes) -> set[tuple[str, str]]:
@@ -60,9 +61,15 @@ def test_a_connection_that_one_side_has_closed_is_not_over() -> None:
 def test_a_log_with_a_line_cut_short_accuses_nobody_more(name: str) -> None:
     lines = (FOLDER / f"{name}.log").read_bytes().splitlines(True)
     accused = certain(b"".join(lines))
+    tried: Counter[bytes] = Counter()
     for at, line in enumerate(lines):
         place = max(line.rfind(b"-> "), line.rfind(b"<- "))
         if place < 0 or b"state changed" in line:
+            continue
+        # Of many frames of one kind, the first few: each costs a reading of the whole log.
+        kind = line[place : place + 14]
+        tried[kind] += 1
+        if tried[kind] > EACH_KIND:
             continue
         for length in (2, 4, 9):
             cut = line[: place + length].rstrip() + b"\n"
@@ -160,15 +167,14 @@ def test_the_description_of_an_error_may_have_any_marks(
     assert [one["name"] for one in shown[-2:]] == ["detach", "close"]
 
 
-def test_a_payload_may_look_like_the_end_of_a_frame() -> None:
-    records = list(amqpscope.read(FOLDER / "proton-frames.pcapng"))
-    lines = []
-    for record in records:
-        if record.frame.kind in ("amqp", "sasl", "header"):
-            lines.append(java_line(1, record.peer == "client", record.frame))
+@pytest.mark.parametrize("payload", ["a} (b", 'a} (b} (7) "c', ', batchable=true} (5) "d'])
+def test_a_payload_may_look_like_the_end_of_a_frame(payload: str) -> None:
+    lines = written(FOLDER / "proton-frames.pcapng", True).splitlines()
     at = next(at for at, line in enumerate(lines) if "Transfer{" in line)
-    lines[at] = lines[at][: lines[at].rindex("} (") + 1] + ' (12) "a} (b} (7) "c"'
+    head = re.match(r".*?, batchable=[a-z]+\}", lines[at])
+    assert head is not None
+    lines[at] = f'{head[0]} ({len(payload)}) "{payload}"'
     with Capture(io.BytesIO("\n".join(lines).encode()), name="log") as capture:
-        names = [one.frame.name for one in capture]
+        transfers = [one.frame for one in capture if one.frame.name == "transfer"]
         assert not any("cannot be read" in note.detail for note in capture.notes)
-    assert names.count("transfer") == sum("Transfer{" in line for line in lines)
+    assert transfers[0].payload == payload.encode()
