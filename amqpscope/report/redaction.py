@@ -2,7 +2,7 @@
 this first.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.json_renderers import FORMS
@@ -22,6 +22,9 @@ class Redaction(NamedTuple):
     vague: bool
 
 
+_OPEN: Final = Redaction(octets=False, body=False, vague=False)
+
+
 def guard(record: FrameRecord, link: Link | None, names: LinkNames, whole: bool) -> Redaction:
     """What must not be shown of a frame. whole: its message's body is asked for.
 
@@ -30,4 +33,6 @@ def guard(record: FrameRecord, link: Link | None, names: LinkNames, whole: bool)
     form = FORMS.of(record.frame)
     octets = form.guards(record, link, names)
     hidden = record.message is not None and form.message_hidden(record, link, names, whole)
+    if not octets and not hidden:
+        return _OPEN
     return Redaction(octets, hidden, octets or (hidden and form.message_unclear(record)))

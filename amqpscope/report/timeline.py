@@ -9,6 +9,7 @@ and with -v and -vv what `details` has to say.
 
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report import details
+from amqpscope.report.digits import digits
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.line import INDENT, Line
 from amqpscope.report.links import LinkNames
@@ -17,6 +18,7 @@ from amqpscope.report.redaction import guard
 from amqpscope.report.text_renderers import text_renderer
 from amqpscope.report.who import peer_line, who
 from amqpscope.tracking.amqp10.identity import Link
+from dissectors.wire import i64
 from dissectors.wording import count
 
 __all__ = ["TIME_FORMATS", "Clock", "FrameParts", "Timeline", "heading"]
@@ -67,9 +69,15 @@ class Clock:
 
 def _seconds(nanoseconds: int) -> str:
     """Seconds with six decimals, exact where a float would round."""
-    sign = "-" if nanoseconds < 0 else ""
-    whole, rest = divmod(abs(nanoseconds) // 1000, 1_000_000)
-    return f"{sign}{whole}.{rest:06d}"
+    amount: i64 = nanoseconds
+    sign = ""
+    if amount < 0:
+        amount = -amount
+        sign = "-"
+    microseconds: i64 = amount // 1000
+    # The digits behind the point with a 1 before them, which is cut off: that keeps their zeros.
+    rest: i64 = microseconds % 1_000_000 + 1_000_000
+    return sign + digits(microseconds // 1_000_000) + "." + str(rest)[1:]
 
 
 class Timeline:
@@ -130,9 +138,14 @@ class Timeline:
         line, width = self._head(columns)
         line += reported
         # What went wrong is worth another line on a narrow terminal; the rest is cut.
-        hang = width if any(style == "error" for style, _ in reported) else -1
+        hang = -1
+        for style, _ in reported:
+            if style == "error":
+                hang = width
+                break
         shown = [(line, hang)]
-        shown += [(each, INDENT + 4) for each in below]
+        for each in below:
+            shown.append((each, INDENT + 4))
         return shown
 
     def frame_parts(self, record: FrameRecord, link: Link | None) -> FrameParts:
@@ -187,19 +200,20 @@ class Timeline:
         in_packet, at, stream, on_channel, called, style, name_width, by_client = shown
         packet = str(in_packet)
         time = self._clock.show(at)
-        number = str(stream)
-        channel = "" if on_channel < 0 else str(on_channel)
+        number = digits(stream)
+        channel = "" if on_channel < 0 else digits(on_channel)
         self._packet = max(self._packet, len(packet))
         self._time = max(self._time, len(time))
         self._connection = max(self._connection, len(number))
         self._channel = max(self._channel, len(channel))
         self._name = max(self._name, name_width)
-        columns = f"{packet:>{self._packet}} {time:>{self._time}} {number:>{self._connection}} "
-        name = f"{called:<{self._name}} "
+        columns = packet.rjust(self._packet) + " " + time.rjust(self._time) + " "
+        columns += number.rjust(self._connection) + " "
+        name = called.ljust(self._name) + " "
         line: Line = [
             ("dim", columns),
             (CLIENT, "C→ ") if by_client else (SERVER, " ←S"),
-            ("dim", f" {channel:>{self._channel}} "),
+            ("dim", " " + channel.rjust(self._channel) + " "),
             (style, name),
         ]
         return line, len(columns) + 3 + self._channel + 2 + len(name)

@@ -8,7 +8,7 @@ from typing import Final
 
 from dissectors.amqp10.composite import Composite, Reader, TypeTable, sent_name
 from dissectors.amqp10.messaging import Header
-from dissectors.amqp10.outline import MARKED_DURABLE, OPTIONAL, outline, section_ends
+from dissectors.amqp10.outline import MARKED_DURABLE, OPTIONAL, delivery_count, outline, section_ends
 from dissectors.amqp10.registry import FINAL, SECTIONS
 from dissectors.amqp10.types import type_name
 from dissectors.amqp10.values import Described, Map, Raw, Symbol, ULong
@@ -111,6 +111,13 @@ class Message(Assembled):
             self._outline = outline(self._buffer, self._start, self._end)
         return self._outline
 
+    def is_sound(self) -> bool:
+        """Whether it is whole, of format 0, and seen to have no problem without being decoded.
+
+        True for nearly every one. False says nothing: it has to be decoded.
+        """
+        return self.complete and self.message_format == 0 and self.outline() > 0
+
     def traits(self) -> i64:
         """What it asks of its receiver: OPTED, DURABLE, RESERVED. Only of a complete one of format 0."""
         known = self.outline()
@@ -140,6 +147,16 @@ class Message(Assembled):
         if opted and not required and traits & RESERVED == 0:
             traits = traits | OPTED
         return traits
+
+    def delivery_count(self) -> int:
+        """How often its header says that it was delivered before; 0: it does not. Of one that `is_sound`."""
+        self._join()
+        return int(delivery_count(self._buffer, self._start, self._end))
+
+    def section_ends(self) -> list[int]:
+        """Where in its octets each section of a message ends whose outline is known."""
+        octets = self.octets
+        return section_ends(octets, 0, len(octets))
 
     def section_octets(self) -> list[bytes]:
         """The octets of each section of a message whose outline is known, its descriptor included."""

@@ -16,11 +16,13 @@ __all__ = [
     "OPTIONAL",
     "SECTIONS",
     "TYPED",
+    "delivery_count",
     "entries",
     "is_media_type",
     "is_uuid",
     "message_id",
     "outline",
+    "pairs",
     "section_ends",
 ]
 
@@ -137,12 +139,7 @@ def section_ends(octets: bytes, pos: i64, end: i64) -> list[int]:
     """Where each section of a message ends that `outline` knows to be sound."""
     ends: list[int] = []
     while pos < end:
-        code: i64 = octets[pos + 2]
-        pos += 3
-        if code == 0x71 or code == 0x72 or code == 0x78:
-            pos = _map(octets, pos, end, 0xA3, False, False, 0)
-        else:
-            pos = _value(octets, pos, end, 0)
+        pos = _behind(octets, pos + 3, end)
         if pos < 0:
             return []
         ends.append(pos)
@@ -161,20 +158,63 @@ def message_id(octets: bytes, pos: i64, end: i64) -> bytes:
 
 
 def entries(octets: bytes, pos: i64, end: i64) -> list[int]:
-    """Where in the map section octets[pos:end] each key and each value begins, and where the last one ends.
+    """Where in the section octets[pos:end] each item of its list or map begins, and where the last one ends.
 
-    Of a section that `outline` knows to be sound.
+    Of a section that `outline` knows to be sound. The items of a map are its keys and values in turn.
     """
     places: list[int] = []
     first = pos + 3
+    if octets[first] == 0x45:
+        return places
     count = _count(octets, first)
     at = _items(octets, first)
     while count > 0 and at >= 0:
         places.append(at)
-        at = _value(octets, at, end, 0)
+        at = _behind(octets, at, end)
         count -= 1
     places.append(at)
     return places if at >= 0 else []
+
+
+def delivery_count(octets: bytes, pos: i64, end: i64) -> i64:
+    """The delivery-count in the header of the sound message octets[pos:end], 0 if there is none."""
+    if end - pos < 4 or octets[pos + 2] != 0x70:
+        return 0
+    places = entries(octets, pos, end)
+    if len(places) < 6:
+        return 0
+    at: i64 = places[4]
+    code: i64 = octets[at]
+    if code == 0x52:
+        return octets[at + 1]
+    if code == 0x70:
+        return u32(octets, at + 1)
+    return 0
+
+
+def pairs(octets: bytes, pos: i64) -> int:
+    """How many pairs the map of the section has that begins at `pos` and is sound."""
+    return int(_count(octets, pos + 3) // 2)
+
+
+def _behind(octets: bytes, pos: i64, end: i64) -> i64:
+    """The index behind a value that is known to be sound, or -1: nothing in it is looked at."""
+    if pos >= end:
+        return -1
+    code: i64 = octets[pos]
+    size: i64 = 0
+    if code >= 0xA0:
+        size = _size(octets, pos + 1, end, code & 0x10 != 0)
+        if size < 0:
+            return -1
+        size += 1
+        if code & 0x10:
+            size += 3
+    elif code >= 0x50:
+        size = 1 << ((code >> 4) - 5)
+    if size > end - pos - 1:
+        return -1
+    return pos + 1 + size
 
 
 # Each walk takes the index of a constructor and the end of what encloses it, and gives the index

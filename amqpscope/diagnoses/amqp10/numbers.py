@@ -324,7 +324,11 @@ def _outcome(state: object) -> str:
 
 def _redelivered(message: Message | None) -> bool:
     """Whether the header of a message says that it was delivered before."""
-    if message is None or not message.octets.startswith(_HEADER):
+    if message is None:
+        return False
+    if message.is_sound():
+        return message.delivery_count() > 0
+    if not message.octets.startswith(_HEADER):
         return False
     for section in Message(0, [message.octets[:_FRONT]], _FRONT, True).sections():
         value = section.value

@@ -6,6 +6,7 @@ word, and tables. Reserved fields, empty tables and what is not set are not repo
 """
 
 from amqpscope.model.passwords import without_password
+from amqpscope.report.amqp091.frequent import frequent_header, frequent_method
 from amqpscope.report.amqp091.json_form import refusal
 from amqpscope.report.amqp091.secrets import hides_all
 from amqpscope.report.amqp091.summary import named_cause
@@ -20,7 +21,7 @@ from dissectors.amqp091.tables import FieldTable
 from dissectors.interface import Frame
 from dissectors.wording import count
 
-__all__ = ["details"]
+__all__ = ["describe_arguments", "describe_header", "details"]
 
 _NAME = 40
 _DESCRIPTION = 400
@@ -53,7 +54,7 @@ def _frame(frame: Frame, message: Amqp091Message | None, guarded: bool) -> Line:
     if isinstance(body, UnknownMethod):
         return [*number("class-id", body.class_id), *number("method-id", body.method_id), *_size(frame)]
     if isinstance(body, Method):
-        return _arguments(body)
+        return frequent_method(body) or describe_arguments(body)
     if isinstance(body, ContentHeader):
         return _header(body)
     return _size(frame)
@@ -81,16 +82,21 @@ def _body(frame: Frame, message: Amqp091Message | None) -> Line:
 
 
 def _header(header: ContentHeader) -> Line:
+    return frequent_header(header) or describe_header(header)
+
+
+def describe_header(header: ContentHeader) -> Line:
+    """The line of any content header."""
     line = number("body-size", header.body_size)
     if header.class_id != 60:
         line += number("class-id", int(header.class_id))
     if header.weight:
         line += number("weight", int(header.weight))
-    return line + _arguments(header.properties())
+    return line + describe_arguments(header.properties())
 
 
-def _arguments(arguments: Arguments) -> Line:
-    """Fields, in the order in which they are worth reading."""
+def describe_arguments(arguments: Arguments) -> Line:
+    """The line of any method or property list: its fields, in the order in which they are worth reading."""
     fields = arguments.fields()
     known = {field.name: value for field, value in fields}
     style = "error" if refusal(arguments) else ""

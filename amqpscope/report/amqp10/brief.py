@@ -6,6 +6,7 @@ numbers. Session windows are written `incoming-window=2048@7`: room for 2048 tra
 
 from amqpscope.model.passwords import without_password
 from amqpscope.report.amqp10.secrets import hides_field, hides_raw
+from amqpscope.report.amqp10.sound_message import VALUE, describe_sound
 from amqpscope.report.amqp10.value_text import field_text, format_name, value_text
 from amqpscope.report.line import Line, flag, key, number
 from amqpscope.report.printable import in_quotes
@@ -32,7 +33,7 @@ from dissectors.amqp10_draft2011.performatives import Error as DraftError
 from dissectors.interface import Frame
 from dissectors.wording import count
 
-__all__ = ["address_parts", "details", "error_parts", "name_parts"]
+__all__ = ["address_parts", "describe_decoded", "details", "error_parts", "name_parts"]
 
 _ADDRESS = 48
 _NAME = 40
@@ -168,6 +169,14 @@ def _transfer(
 
 
 def _message(line: Line, message: Message, link: Link | None) -> None:
+    if message.is_sound():
+        describe_sound(line, message, link)
+    else:
+        describe_decoded(line, message, link)
+
+
+def describe_decoded(line: Line, message: Message, link: Link | None) -> None:
+    """Put into a line what is shown of any message."""
     sections = message.sections()
     bodies: dict[str, int] = {}
     shown: Line = []
@@ -180,7 +189,7 @@ def _message(line: Line, message: Message, link: Link | None) -> None:
                 found = fields.get(wanted)
                 if found is None:
                     continue
-                text = field_text(value, found[0], found[1], 40)
+                text = field_text(value, found[0], found[1], VALUE)
                 if wanted == "to" and link is not None and found[1] == link.address:
                     continue
                 shown += [("key", f"{wanted}="), ("", f"{text} ")]

@@ -402,7 +402,6 @@ class Amqp10JsonRenderer(JsonRenderer):
     def message_hidden(self, record: FrameRecord, link: Link | None, names: LinkNames, whole: bool) -> bool:
         message = record.message
         assert isinstance(message, Message)
-        message.sections()
         unclear = is_unclear(message)
         if not whole and not unclear:
             return False
@@ -411,13 +410,13 @@ class Amqp10JsonRenderer(JsonRenderer):
     def message_unclear(self, record: FrameRecord) -> bool:
         message = record.message
         assert isinstance(message, Message)
-        message.sections()
         return is_unclear(message)
 
     def message_problems(self, record: FrameRecord) -> list[Problem]:
         message = record.message
         assert isinstance(message, Message)
-        message.sections()
+        if not message.is_sound():
+            message.sections()
         return message.problems
 
     def summarize(self, summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:

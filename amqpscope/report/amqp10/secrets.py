@@ -47,7 +47,10 @@ def hides_raw(frame: Frame) -> bool:
 
 
 def is_unclear(message: Message) -> bool:
-    """Whether one section of a message may hold what belongs to another. To be asked after `sections`."""
+    """Whether one section of a message may hold what belongs to another."""
+    if message.is_sound():
+        return False
+    message.sections()
     return not message.complete or bool(message.problems)
 
 

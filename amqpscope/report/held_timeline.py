@@ -1,0 +1,321 @@
+"""The timeline of `amqpscope read` as text: a line a frame, with each finding below its frame.
+
+Findings may need later frames. The newest frames are therefore held back, and written when more of them have
+come than MAX_HELD_FRAMES: then such findings stand in their places. Later ones are shown where they come.
+"""
+
+import sys
+from collections import OrderedDict
+from typing import Final
+
+from amqpscope.limits import MAX_HELD_FRAMES, MAX_PLACED_FRAMES
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import END_OF_STREAM, Connection, FrameRecord
+from amqpscope.report.line import INDENT, Line
+from amqpscope.report.links import LinkNames
+from amqpscope.report.painter import painter
+from amqpscope.report.settlements import Place, SettledBy, SettlementLog
+from amqpscope.report.timeline import Clock, FrameParts, Timeline, heading
+from amqpscope.report.verdict import answer, headline, kind
+from amqpscope.rules.peer_error import is_objection
+from amqpscope.rules.profiles import weight
+from amqpscope.tracking.amqp10.identity import Link
+from dissectors.wire import i64
+
+__all__ = ["HeldTimeline", "MadeFrame"]
+
+_BELOW: Final = INDENT + 4
+"""Columns before the continuation of what stands below a frame's line."""
+
+_Place = tuple[Connection, int, int, str]
+
+_About = tuple[int, int, int, str, int, list[str]]
+"""Of a frame: its direction, where it begins and ends in its stream, name, packet, and problems."""
+
+_Settled = list[tuple[Place, str, tuple[int, float]]]
+
+MadeFrame = tuple[FrameParts, bool, _About, str, _Settled]
+"""What is shown of a frame, whatever is shown of others.
+
+In order: its parts; whether a heading stands above it; what it is; what stands behind its line; the frames
+of messages that it answers, with what settles these.
+"""
+
+
+class _Heading:
+    """The heading of a connection. text: as it was last written, "" if it was not."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection: Connection = connection
+        self.text: str = ""
+
+
+class _ShownFrame:
+    """The text of a frame, and what is found at it, which is shown below it."""
+
+    def __init__(
+        self, connection: Connection, about: _About, texts: list[str], line: Line, hang: int
+    ) -> None:
+        direction, offset, behind, name, packet, codes = about
+        self.connection: Connection = connection
+        self.direction: int = direction
+        self.packet: int = packet
+        self.codes: list[str] = codes
+        self.place: _Place = (connection, direction, offset, name)
+        # A rule that learns of a fault later knows of the frame where it ends.
+        self.end: _Place = (connection, direction, behind, name)
+        # Its lines, the first of them as it was before it was painted.
+        self.texts: list[str] = texts
+        self.line: Line = line
+        self.hang: int = hang
+        # What stands above it, unless it was written before with the same names; and what stands below it.
+        self.heading: _Heading | None = None
+        self.below: list[str] = []
+        # Findings that have the same answer here: the line of the answer in `below`, and how many they are.
+        self.answered: dict[str, tuple[int, int]] = {}
+
+
+class HeldTimeline:
+    """Writes frames and their findings to standard output.
+
+    judges: findings are shown. holds: the newest frames are held back until their findings are there.
+    """
+
+    def __init__(self, time_format: str, verbosity: int, judges: bool, holds: bool) -> None:
+        self._judges: bool = judges
+        self._holds: bool = judges and holds
+        self.painter, _ = painter()
+        self._time_format: str = time_format
+        self._verbosity: int = verbosity
+        self._held: list[_ShownFrame] = []
+        self._frames: list[_ShownFrame] = []
+        self._lines: list[str] = []
+        # Where findings go: the frames that are not written yet, by their places, ends and packets.
+        self._places: dict[_Place, _ShownFrame] = {}
+        self._ends: dict[_Place, _ShownFrame] = {}
+        self._packets: dict[tuple[Connection, int, int], _ShownFrame] = {}
+        # Places and ends of the newest frames that are written: a late finding may be about one of them.
+        self._written: OrderedDict[_Place, None] = OrderedDict()
+        self._shown: set[Connection] = set()
+        self._headings: dict[Connection, _Heading] = {}
+        self._clock: Clock = Clock(time_format)
+        self._log: SettlementLog = SettlementLog(LinkNames(), {})
+        self._timeline: Timeline = Timeline(self._clock, verbosity, LinkNames())
+
+    def begin(self, names: LinkNames, log: SettlementLog) -> None:
+        """A capture begins."""
+        self._clock = Clock(self._time_format)
+        self._log = log
+        self._timeline = Timeline(self._clock, self._verbosity, names)
+        self._shown = set()
+        self._headings = {}
+
+    def start(self, time: int) -> None:
+        """The capture's first frame, shown or not, has this time."""
+        self._clock.start(time)
+
+    def block(self, records: list[FrameRecord]) -> None:
+        """The next frames. The log has not been asked for their links."""
+        for record in records:
+            self.frame(record, self._log.of(record))
+
+    def frame(self, record: FrameRecord, link: Link | None) -> None:
+        """The next frame. The log has just been asked for its link."""
+        self.put(record.connection, self.made(record, link))
+
+    def make(self, records: list[FrameRecord]) -> list[MadeFrame]:
+        """What another process can `put` of the next frames: plain values."""
+        bare = self.painter.bare
+        frames: list[MadeFrame] = []
+        for record in records:
+            (columns, reported, below), above, about, remark, settled = self.made(
+                record, self._log.of(record)
+            )
+            if bare:
+                reported = [("", "".join([text for _, text in reported]))]
+            frames.append(((columns, reported, below), above, about, remark, settled))
+        return frames
+
+    def made(self, record: FrameRecord, link: Link | None) -> MadeFrame:
+        """What is shown of the next frame. None of it depends on other connections."""
+        timeline = self._timeline
+        above = timeline.heading(record) or timeline.introduction(record)
+        answered = self._log.answered
+        settled: _Settled = []
+        remark = ""
+        if answered is not None:
+            remark = answered.text
+            if self._judges:
+                for place, name, by in answered.settled:
+                    settled.append((place, name, (by.packet, by.seconds)))
+        else:
+            settled_by = self._log.settled_by(record)
+            if settled_by is not None:
+                remark = settled_by.text
+        frame = record.frame
+        offset: i64 = frame.offset
+        codes: list[str] = []
+        if frame.problems:
+            codes = [problem.code for problem in frame.problems]
+        about = (
+            int(record.direction),
+            int(offset),
+            int(offset + frame.size),
+            frame.name,
+            int(record.packet),
+            codes,
+        )
+        return timeline.frame_parts(record, link), above is not None, about, remark, settled
+
+    def put(self, connection: Connection, made: MadeFrame) -> None:
+        """Take the next frame of a connection."""
+        parts, headed, about, remark, settled = made
+        lines = self._timeline.assembled(parts)
+        line, hang = lines[0]
+        paint = self.painter
+        texts = [paint.paint(line, hang, remark)]
+        for index in range(1, len(lines)):
+            below, margin = lines[index]
+            texts.append(paint.paint(below, margin))
+        if not self._judges:
+            if headed:
+                self._lines.append(paint.paint(heading(connection, about[4]), INDENT))
+            self._lines += texts
+            return
+        shown = _ShownFrame(connection, about, texts, line, hang)
+        if headed:
+            above = self._headings.get(connection)
+            if above is None:
+                above = self._headings[connection] = _Heading(connection)
+            shown.heading = above
+        self._keep(shown)
+        for place, name, by in settled:
+            # Named at those that are not written yet.
+            at = self._places.get((connection, place[1], place[2], name))
+            if at is not None:
+                at.texts[0] = paint.paint(at.line, at.hang, SettledBy(by[0], by[1]).text)
+
+    def _keep(self, frame: _ShownFrame) -> None:
+        if len(self._frames) >= MAX_HELD_FRAMES:
+            self._write_older()
+        self._frames.append(frame)
+        self._shown.add(frame.connection)
+        self._places[frame.place] = frame
+        self._ends[frame.end] = frame
+        self._packets.setdefault((frame.connection, frame.direction, frame.packet), frame)
+
+    def found(self, findings: list[Finding]) -> None:
+        """These findings are complete."""
+        for finding in findings:
+            if weight(finding) != "note" and finding.connection in self._shown:
+                self._put_finding(finding)
+
+    def _put_finding(self, finding: Finding) -> None:
+        """Put a finding below its frame, and the answer below the frame that gives it."""
+        spot, connection = finding.spot, finding.connection
+        direction = int(spot.direction)
+        place = (connection, direction, int(spot.offset), spot.name)
+        at = self._places.get(place) or self._ends.get(place)
+        if at is None:
+            if spot.name != END_OF_STREAM and place not in self._written:
+                return  # its frame was not asked for
+            at = self._before(int(spot.packet))
+            if at is None or at.connection is not connection:
+                self.below(at, [heading(connection)])
+        if finding.rule.partition("/")[2] not in (at.codes if at is not None else []):
+            self.below(at, [[("problem", "  !! "), *headline(finding)]])
+        reaction = finding.reaction
+        if is_objection(reaction):
+            answered = self._packets.get((connection, 1 - direction, int(reaction.packet)), at)
+            self._answer(
+                answered, f"packet {finding.packet}, {kind(finding)} {finding.rule}", answer(finding)
+            )
+
+    def _answer(self, at: _ShownFrame | None, finding: str, text: str) -> None:
+        """Put an answer below a frame, once for all findings of one kind in one packet."""
+        line, times = at.answered.get(finding + text, (-1, 0)) if at is not None else (-1, 0)
+        often = f", {times + 1} times" if times else ""
+        painted = self.painter.paint([("note", "  -> "), ("", f"{finding}{often}: {text}")], _BELOW)
+        if at is None:
+            self._lines.append(painted)
+        elif times:
+            at.below[line] = painted
+            at.answered[finding + text] = (line, times + 1)
+        else:
+            at.answered[finding + text] = (len(at.below), 1)
+            at.below.append(painted)
+
+    def _before(self, packet: int) -> _ShownFrame | None:
+        """The last frame, of those not written yet, that does not come after a packet."""
+        newest: _ShownFrame | None = None
+        for frames in (self._frames, self._held):
+            for one in reversed(frames):
+                if one.packet <= packet:
+                    return one
+                newest = newest or one
+        return newest
+
+    def below(self, at: _ShownFrame | None, lines: list[Line]) -> None:
+        """Put lines below a frame, or None: below what was written."""
+        texts = [self.painter.paint(line, _BELOW) for line in lines]
+        if at is None:
+            self._lines += texts
+        else:
+            at.below += texts
+
+    def add(self, text: str) -> None:
+        """A line that is written behind what was written."""
+        self._lines.append(text)
+
+    def forget(self, connection: Connection) -> None:
+        """No more frames of this connection will come."""
+        self._timeline.forget(connection)
+        self._shown.discard(connection)
+        self._headings.pop(connection, None)
+
+    def flush(self) -> None:
+        """What is not held back is to be seen."""
+        if not self._holds:
+            self.write_all()
+
+    def _write_older(self) -> None:
+        older, self._held, self._frames = self._held, self._frames, []
+        self._write(older, self._held[-1].packet)
+
+    def _write(self, frames: list[_ShownFrame], newest: int) -> None:
+        """Write frames. newest: headings have the names that were said before this packet; 0 for all names.
+
+        What is shown does not depend on how many frames are read at once, but for standard input.
+        """
+        lines = self._lines
+        written = self._written
+        for frame in frames:
+            if frame.heading is not None:
+                self._head(frame.heading, newest if self._holds else frame.packet)
+            lines += frame.texts
+            if frame.below:
+                lines += frame.below
+            written[frame.place] = None
+            written[frame.end] = None
+            self._places.pop(frame.place, None)
+            self._ends.pop(frame.end, None)
+            self._packets.pop((frame.connection, frame.direction, frame.packet), None)
+        while len(written) > MAX_PLACED_FRAMES:
+            written.popitem(last=False)
+        if lines:
+            sys.stdout.write("\n".join(lines) + "\n")
+            sys.stdout.flush()
+            self._lines = []
+
+    def write_all(self) -> None:
+        """Write what is held back, too."""
+        frames = self._held + self._frames
+        self._held, self._frames = [], []
+        self._write(frames, 0)
+
+    def _head(self, above: _Heading, packet: int) -> None:
+        """Write a heading, unless it would be the same again."""
+        text = self.painter.paint(heading(above.connection, packet), INDENT)
+        if text != above.text:
+            above.text = text
+            self._lines.append(text)
