@@ -172,7 +172,7 @@ def _wrapped(line: Line, width: int, hang: int) -> Line:
 
 def painter() -> tuple[Painter, int | None]:
     """What paints lines for standard output, and how wide that is: None where lines may be of any length."""
-    if not (sys.stdout.isatty() or _FORCING & os.environ.keys()):
+    if not sys.stdout.isatty() and _FORCING.isdisjoint(os.environ):
         return Painter(Uncoloured(sys.stdout), None), None
     from rich.console import Console
 
