@@ -220,7 +220,11 @@ class OpeningWatch:
     def _refused(self, record: FrameRecord, subject: str, whose: str, figures: dict[str, object]) -> None:
         self.answered = True
         code = figures.get("code")
-        why = f"reply-code {reply_code(code)}" if isinstance(code, int) else f"outcome {figures['outcome']}"
+        why = (
+            f"reply-code {reply_code(code)}"
+            if isinstance(code, int)
+            else f"sasl-outcome {figures['outcome']}"
+        )
         how = f"with the mechanism {self.mechanism}" if self.mechanism else "with SASL"
         self.notebook.add(
             LOGIN_REFUSED,
@@ -294,7 +298,7 @@ class OpeningWatch:
                 says,
                 "AMQP",
                 port,
-                "the port belongs to AMQP",
+                "this port belongs to AMQP",
             )
 
     def _report_port(self, subject: str, packet: int, client: str, server: str, port: int, why: str) -> None:

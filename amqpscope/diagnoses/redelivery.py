@@ -72,9 +72,8 @@ class ReturnedMessages:
                 queue,
                 CLIENT,
                 known.packet,
-                f"message {message_id} was delivered {known.times} times from {queue}, because the "
-                "client returns "
-                f"it each time ({known.outcome})",
+                f'message "{message_id}" was delivered {known.times} times from "{queue}", because the '
+                f"client returns the message each time ({known.outcome})",
                 {"message_id": message_id, "deliveries": known.times, "outcome": known.outcome},
                 packets=(known.last_packet,),
             )

@@ -13,6 +13,7 @@ from amqpscope.diagnoses.limits import Limits
 from amqpscope.diagnoses.notebook import SECOND
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import CLIENT
+from dissectors.wording import count
 
 __all__ = ["CONNECTION_CHURN", "ConnectedFact", "Placed", "Resumption", "Several", "Theft"]
 
@@ -175,9 +176,8 @@ class Several:
                 "seconds": round(span, 1),
             }
             message = (
-                f"{host} opened {known.connections} connections in {span:.1f} s, to send only "
-                f"{known.messages} "
-                "messages"
+                f"{host} opened {known.connections} connections in {span:.1f} s, and sent only "
+                f"{count(known.messages, 'message')} on them"
             )
             diagnosis = Diagnosis(
                 CONNECTION_CHURN.code,

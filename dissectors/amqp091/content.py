@@ -118,7 +118,8 @@ def read_content_header(
     first = pos + FIXED
     header = ContentHeader(class_id, weight, u64(buf, pos + 4), flags, b"")
     if class_id != BASIC:
-        reader.problem("F-HEADER-CLASS", pos, -1, f"class {class_id} has no methods with content")
+        reason = f"the class-id is {class_id}, but only class {BASIC} (basic) has methods with content"
+        reader.problem("F-HEADER-CLASS", pos, -1, reason)
         header.sound = False
         return header
     if weight != 0:
@@ -202,7 +203,8 @@ def _report(
     if properties.timestamp >= 0:
         header.timestamp = countable(properties.timestamp)
     if reader.pos < end and not reader.stopped and not unknown:
-        reason = f"the last property is followed by {count(end - reader.pos, 'octet')}"
+        left = end - reader.pos
+        reason = f"{count(left, 'octet')} {'follows' if left == 1 else 'follow'} the last property"
         reader.problem("F-HEADER-DECODE", reader.pos, -1, reason)
     if len(reader.problems) > found or reader.stopped:
         header.sound = False

@@ -271,7 +271,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         frame = Frame(self.offset, 4, "heartbeat", "heartbeat", 0)
         frame.place(buf, at, at + 3, at + 3, at + 4)
         frame.trailer = 1
-        reason = "the heartbeat has no size field, as in the printed grammar"
+        reason = "the heartbeat has no size field, because the printed grammar leaves it out"
         frame.add_problem(Problem("F-HEARTBEAT-SHAPE", 3, "", reason))
         self.opened = True
         if self.unsure():
@@ -355,7 +355,8 @@ class Amqp091FrameDecoder(StreamDecoder):
         elif frame.channel == 0:
             frame.add_problem(Problem("F-METHOD-CH-NONZERO", 1, "", f"{frame.name} was sent on channel 0"))
         if reader.pos < last and not reader.stopped:
-            reason = f"the last argument is followed by {count(last - reader.pos, 'octet')}"
+            left = last - reader.pos
+            reason = f"{count(left, 'octet')} {'follows' if left == 1 else 'follow'} the last argument"
             reader.problem("F-METHOD-TRAILING", reader.pos, -1, reason)
         if reader.problems:
             self.take_problems(frame)

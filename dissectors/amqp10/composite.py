@@ -353,7 +353,8 @@ class Reader(ValueReader):
             self.problem(
                 "T-COMP-EXTRA",
                 self.pos,
-                f"{definition.name} has {count} elements, but its definition has {defined} fields",
+                f"{definition.name} has {count} elements, but its definition has {defined} "
+                f"field{'' if defined == 1 else 's'}",
                 "",
                 False,
             )
@@ -714,9 +715,8 @@ class Reader(ValueReader):
                 code = "M-ID-TYPE"
             elif owner.definition().name == "source" and requires == "outcome":
                 code = "M-OUTCOME-VALID"
-            self.problem(
-                code, start, f"{sent_name(value)} is not a valid type for {requires}", self.leaf(owner, index)
-            )
+            reason = f"the type {sent_name(value)} is not allowed as {requires}"
+            self.problem(code, start, reason, self.leaf(owner, index))
         return None
 
     def provides(self, value: object, requires: str) -> bool:

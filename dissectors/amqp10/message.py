@@ -302,5 +302,8 @@ def _section(reader: Reader, value: object, start: i64, sound: bool) -> Section:
                 )
             return Section(name, value.value, start, 0)
     if sound:
-        reader.problem("M-SECT-KNOWN", start, f"{sent_name(value)} is sent instead of a message section")
+        what = (
+            "described value of another kind" if isinstance(value, Described) else "value without descriptor"
+        )
+        reader.problem("M-SECT-KNOWN", start, f"a {what} is sent instead of a message section")
     return Section("unknown", value, start, 0)

@@ -370,7 +370,9 @@ class ValueReader:
             )
         elif code == 0xA2 or code == 0xB2:
             self.problem(
-                "T-STR-NO-UTF16", at, f"0x{code:02x} (string in UTF-16) is not in the final specification"
+                "T-STR-NO-UTF16",
+                at,
+                f"the format code 0x{code:02x} (string in UTF-16) is not in the final specification",
             )
         else:
             self.problem("T-CODE-UNKNOWN", at, f"0x{code:02x} is not an assigned format code")

@@ -196,7 +196,7 @@ def test_a_closed_window_in_the_middle_of_a_delivery() -> None:
     assert (one.code, one.whose_move) == ("diag/window-closed", "server")
     assert one.figures["credit"] == 0
     assert one.figures["unfinished_delivery"] == first
-    assert f"the delivery that began in packet {first} on link q is unfinished" in one.message
+    assert f'the delivery that began in packet {first} on link "q" is unfinished' in one.message
 
 
 def test_a_closed_window_behind_a_whole_delivery_is_waited_for_longer() -> None:

@@ -16,7 +16,7 @@ DRAINED = SITUATIONS / "unanswered-drain.pcap"
 def test_the_diagnoses_of_one_run_only_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     lines = amqpscope(capsys, "diff", STARVED, DRAINED).lines
     at = lines.index("diagnoses: 1 only in A, 1 only in B, 0 in both")
-    assert lines[at + 1].startswith("  only in A   the client has to act: link jobs: ")
+    assert lines[at + 1].startswith('  only in A   the client has to act: link "jobs": ')
     assert lines[at + 2].startswith("  only in B   the server has to act: ")
     found = json.loads(amqpscope(capsys, "diff", "--format", "json", STARVED, DRAINED).out)["diagnoses"]
     assert [(one["a"], one["b"], one["diagnosis"]["code"]) for one in found] == [

@@ -374,7 +374,10 @@ def test_what_a_broken_sasl_frame_still_tells() -> None:
     (frame,) = decode(amqp.sasl_frame(amqp.described(amqp.ulong(0x45), amqp.binary(b"x"))))
     assert frame.body == Described(ULong(0x45), Raw(b""))
     (frame,) = decode(amqp.sasl_frame(amqp.sasl_mechanisms(sasl_server_mechanisms=amqp.raw("a2 01 78"))))
-    assert frame.problems[0].reason == "0xa2 (string in UTF-16) is not in the final specification"
+    assert (
+        frame.problems[0].reason
+        == "the format code 0xa2 (string in UTF-16) is not in the final specification"
+    )
 
 
 # ---- frame headers that cannot be -------------------------------------------------------------------------

@@ -16,7 +16,7 @@ def test_a_diagnosis_is_a_note(capsys: pytest.CaptureFixture[str]) -> None:
     run = sarif_run(result.out)
     (one,) = run["results"]
     assert (one["ruleId"], one["level"]) == ("diag/credit-starved", "note")
-    assert sarif_text(one["message"]).startswith("Diagnosis, the client has to act: link jobs: ")
+    assert sarif_text(one["message"]).startswith('Diagnosis, the client has to act: link "jobs": ')
     assert one["locations"][0]["physicalLocation"]["region"] == {"startLine": 32}
     assert one["properties"]["figures"]["available"] == 37
     (rule,) = run["tool"]["driver"]["rules"]

@@ -52,7 +52,8 @@ def test_a_ladder() -> None:
         "    │   2.0 s later                                                            │",
         " 14 │══ transfer #1 q 10 octets body=amqp-value tag=0x00000001 ═══════════════→│",
         "    │   × amqp10/L-CREDIT: a delivery is sent with link-credit 0:              │",
-        "    │     delivery-count is 1, and the receiver's credit ends at 1             │",
+        "    │     delivery-count is 1, and the receiver has granted credit up to       │",
+        "    │     delivery-count 1                                                     │",
         " 15 │── close ────────────────────────────────────────────────────────────────→│",
         " 16 │←──────────────────────────────────────────────────────────────── close ──│",
     ]

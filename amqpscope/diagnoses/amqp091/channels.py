@@ -195,6 +195,7 @@ class ChannelWatch(Watch091):
         seconds = (until - since) / SECOND
         if seconds < self.notebook.limit(PUBLISHER_BLOCKED) or not self.published:
             return
+        left = "" if ended else ", and has not unblocked it"
         after = f"; {count(self.published_since, 'publish')} followed" if self.published_since else ""
         self.notebook.add(
             PUBLISHER_BLOCKED,
@@ -202,7 +203,7 @@ class ChannelWatch(Watch091):
             SERVER,
             packet,
             f"the server {'blocked' if ended else 'has blocked'} the connection for {duration(seconds)}"
-            f"{f' ({reason})' if reason else ''}{after}{'' if ended else ', and has not unblocked it'}",
+            f"{f' ({reason})' if reason else ''}{left}{after}",
             {"reason": reason or None, "unblocked": False, "publishes_after": self.published_since},
             seconds=seconds,
             ended=ended,
@@ -273,12 +274,13 @@ class ChannelWatch(Watch091):
         if not self.notebook.idle(0, since, until, self.notebook.limit(CONSUMER_CANCELLED)):
             return
         seconds = (until - since) / SECOND
+        where = f' of queue "{queue}"' if queue else ""
         self.notebook.add(
             CONSUMER_CANCELLED,
             tag,
             CLIENT,
             packet,
-            f"the server cancelled consumer {tag}{f' (queue {queue})' if queue else ''}, and the client "
+            f'the server cancelled consumer "{tag}"{where}, and the client '
             f"{'did not consume' if ended else 'has not consumed'} again for {duration(seconds)}",
             {"queue": queue or None, "consumed_again": False, "consumers_left": len(channel.consumers.live)},
             seconds=seconds,

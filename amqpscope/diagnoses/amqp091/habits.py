@@ -28,6 +28,7 @@ from dissectors.amqp091.methods import (
     ChannelOpen,
 )
 from dissectors.wire import i64
+from dissectors.wording import count
 
 __all__ = ["CHANNEL_CHURN", "GET_LOOP", "HabitWatch"]
 
@@ -162,7 +163,7 @@ class HabitWatch(Watch091):
                 queue,
                 CLIENT,
                 known.packet,
-                f"the client polls queue {queue} with basic.get {rate:.1f} times a second, and "
+                f'the client polls queue "{queue}" with basic.get {rate:.1f} times a second, and '
                 f"{known.empty} of "
                 f"{known.gets} answers were empty; basic.consume needs no polling",
                 {"gets": known.gets, "empty": known.empty, "per_second": round(rate, 1)},
@@ -206,8 +207,8 @@ class HabitWatch(Watch091):
             "connection",
             CLIENT,
             self.brief_packet,
-            f"the client opened {self.opened} channels in {span:.1f} s, and sent only {self.brief_messages} "
-            f"messages on {self.brief} of them",
+            f"the client opened {self.opened} channels in {span:.1f} s, and sent only "
+            f"{count(self.brief_messages, 'message')} on {self.brief} of them",
             {"channels_opened": self.opened, "channels_for_few": self.brief, "messages": self.brief_messages},
             seconds=span,
         )

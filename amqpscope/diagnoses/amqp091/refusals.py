@@ -167,7 +167,7 @@ class Refusal091Watch(Watch091):
             self.uses["global_qos"] = (record.packet, "basic.qos with the global flag", "")
         elif isinstance(method, QueueDeclare) and not (method.durable or method.exclusive or method.passive):
             queue = method.queue or ""
-            self.uses["transient_nonexcl_queues"] = (record.packet, f"queue.declare of {queue}", queue)
+            self.uses["transient_nonexcl_queues"] = (record.packet, f'queue.declare of "{queue}"', queue)
 
     def _server(self) -> tuple[str, str]:
         """The product and the version that the server names."""

@@ -109,7 +109,11 @@ def _patience(notebook: Notebook, kind: Kind, available: i64) -> float:
 
 
 def _waiting(available: i64) -> str:
-    return f"; {count(available, 'message')} {'waits' if available == 1 else 'wait'}" if available > 0 else ""
+    return (
+        f"; {count(available, 'message')} {'waits' if available == 1 else 'wait'} at the sender"
+        if available > 0
+        else ""
+    )
 
 
 def credit_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> None:
@@ -134,17 +138,17 @@ def credit_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -
     }
     if state.available >= 0:
         figures["available"] = state.available
-    what = f"link {state.subject}"
+    what = f'link "{state.subject}"'
     if kind is CREDIT_NONE:
         message = (
             f"the {sender} has waited {duration(seconds)} for credit on {what}: the {receiver} "
-            f"{'granted none' if ended else 'has granted none'} since the attach"
+            f"{'granted' if ended else 'has granted'} no credit since the attach"
         )
     else:
         figures["unsettled"] = open_ones
         message = (
             f"{what}: the credit of {state.granted} is used up, and the {receiver} "
-            f"{'granted' if ended else 'has granted'} no more for {duration(seconds)}; "
+            f"{'granted' if ended else 'has granted'} no more credit for {duration(seconds)}; "
             f"{count(open_ones, 'delivery')} {are(open_ones)} unsettled"
         )
     message += _waiting(state.available)
@@ -306,9 +310,9 @@ class WindowBook:
         if begun:
             first = unfinished[link.link]
             figures["unfinished_delivery"] = first
-            stuck = f"the delivery that began in packet {first} on link {link.subject} is unfinished"
+            stuck = f'the delivery that began in packet {first} on link "{link.subject}" is unfinished'
         else:
-            stuck = f"link {link.subject} has a credit of {link.credit}"
+            stuck = f'link "{link.subject}" has a credit of {link.credit}'
         pinned = f"; {count(unsettled, 'delivery')} {are(unsettled)} unsettled" if unsettled else ""
         message = (
             f"channel {window.channel}: the {PEERS[window.sender]} may send nothing for "

@@ -187,13 +187,14 @@ class RefusalWatch(Watch10):
         in_force = ", ".join(given.values())
         asked = ", ".join(known.asked.values())
         name = without_password(known.link.name)
+        left_out = f"the filter{'' if len(missing) == 1 else 's'} {', '.join(missing)}"
         self.notebook.add(
             FILTER_IGNORED,
             name,
             SERVER,
             record.packet,
-            f"the server does not apply the filter {', '.join(missing)} of link {name}, so messages that do "
-            f"not match may arrive; {'only ' + in_force if in_force else 'no filter'} is in force",
+            f'the server does not apply {left_out} of link "{name}", so messages that do not match may '
+            f"arrive; {'only ' + in_force if in_force else 'no filter'} is in force",
             {"asked": asked, "in_force": in_force or None},
             packets=(known.packet,),
         )
@@ -350,7 +351,7 @@ def stolen(theft: Theft, thief: tuple[str, int] | None) -> Diagnosis:
         name,
         CLIENT,
         theft.packet,
-        f"link {name} of container {theft.container} was taken over by {by} ({theft.condition})",
+        f'link "{name}" of container "{theft.container}" was taken over by {by} ({theft.condition})',
         {
             "condition": theft.condition,
             "thief_container": None if thief is None else theft.container,

@@ -57,7 +57,9 @@ _REQUESTS: Final = {"drain": "flow with drain=true", "echo": "flow with echo=tru
 
 
 class _Asked:
-    """A request. end: the offset behind it in its sender's stream. up_to: of a drain, the delivery-count."""
+    """A request. about: ` of link ...`, ` on channel ...` or "". end: the offset behind it in its sender's
+    stream. up_to: of a drain, the delivery-count.
+    """
 
     def __init__(self, kind: str, about: str, record: FrameRecord) -> None:
         self.kind: str = kind
@@ -120,9 +122,6 @@ class RequestWatch(Watch10):
             return
         seconds = (until - asked.time) / SECOND
         who = PEERS[other]
-        about = asked.about
-        if about:
-            about = f" on {about}" if about.startswith("channel ") else f" of {about}"
         figures: dict[str, object] = {"asked": asked.kind, "peer_alive": "frames"}
         if asked.kind == "drain":
             figures["credit"] = asked.credit
@@ -132,8 +131,8 @@ class RequestWatch(Watch10):
             who,
             asked.packet,
             f"the {who} {'did not answer' if ended else 'has not answered'} the "
-            f"{_REQUESTS.get(asked.kind, asked.kind)}{about} for {duration(seconds)}, although the {who} "
-            "still sends frames",
+            f"{_REQUESTS.get(asked.kind, asked.kind)}{asked.about} for {duration(seconds)}, although the "
+            f"{who} still sends frames",
             figures,
             seconds=seconds,
             ended=ended,
@@ -144,7 +143,7 @@ class RequestWatch(Watch10):
     def session_begun(self, record: FrameRecord, body: Begin, session: Session) -> None:
         self.sessions.add(session)
         if session.half(1 - side_of(record)) is None:
-            self._ask(("begin", session), f"channel {record.frame.channel}", record)
+            self._ask(("begin", session), f" on channel {record.frame.channel}", record)
         else:
             self._answer(("begin", session), record)
 
@@ -154,7 +153,7 @@ class RequestWatch(Watch10):
         if session.ended_by("client") and session.ended_by("server"):
             self._answer(("end", session), record)
         else:
-            self._ask(("end", session), f"channel {record.frame.channel}", record)
+            self._ask(("end", session), f" on channel {record.frame.channel}", record)
 
     def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
         if side_of(record) == side_of_peer(link.sender):
@@ -162,7 +161,7 @@ class RequestWatch(Watch10):
         if link.attached == 3:
             self._answer(("attach", link), record)
         else:
-            self._ask(("attach", link), f"link {without_password(link.name)}", record)
+            self._ask(("attach", link), f' of link "{without_password(link.name)}"', record)
 
     def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
         self.counts.pop(link, None)
@@ -170,7 +169,7 @@ class RequestWatch(Watch10):
         if link.detached == 3:
             self._answer(("detach", link), record)
         elif link.attached == 3:
-            self._ask(("detach", link), f"link {without_password(link.name)}", record)
+            self._ask(("detach", link), f' of link "{without_password(link.name)}"', record)
         else:
             self.asked.pop(("attach", link), None)
 
@@ -211,12 +210,14 @@ class RequestWatch(Watch10):
                 count = known if body.delivery_count is None else body.delivery_count
                 left = ahead(count + (body.link_credit or 0), known)
                 if left > 0 and ("drain", link) not in self.asked:
-                    self._ask(("drain", link), f"link {without_password(link.name)}", record).credit = left
+                    self._ask(
+                        ("drain", link), f' of link "{without_password(link.name)}"', record
+                    ).credit = left
                 return
             else:
                 self.asked.pop(("drain", link), None)
         if body.echo is True:
-            self._ask(("echo", session), f"channel {record.frame.channel}", record)
+            self._ask(("echo", session), f" on channel {record.frame.channel}", record)
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         if not self.asked:

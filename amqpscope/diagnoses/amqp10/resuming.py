@@ -145,14 +145,18 @@ def doubled(resumption: Resumption, before: dict[bytes, str]) -> Diagnosis | Non
     if not again:
         return None
     name = without_password(resumption.link)
+    how, which = "as new deliveries with the same message-ids", "the earlier deliveries"
+    if len(again) == 1:
+        how, which = "as a new delivery with the same message-id", "the earlier delivery"
     return diagnosis(
         RESUME_DOUBLED,
         resumption.connection,
         name,
         CLIENT,
         again[0],
-        f"after the reconnect, the client sent {count(len(again), 'delivery')} of link {name} again "
-        "as new deliveries with the same message-ids, although the server lists them as accepted",
+        f"after the reconnect, the client sent {count(len(again), 'message')} "
+        f'of link "{name}" again '
+        f"{how}, although the server lists {which} as accepted",
         {
             "unsettled_before": len(before),
             "accepted_by_peer": len(accepted),

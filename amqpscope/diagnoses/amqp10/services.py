@@ -212,7 +212,7 @@ class ServiceWatch(Watch10):
                 record,
                 request,
                 CLIENT,
-                f"put-token for {request.name} was answered with {status}{about}",
+                f"the request put-token for {request.name} was answered with {status}{about}",
                 {"status_code": status, "description": said},
             )
         elif status >= 400 and not (status == 404 and request.name.startswith("GET ")):
@@ -221,7 +221,7 @@ class ServiceWatch(Watch10):
                 record,
                 request,
                 SERVER if status >= 500 else CLIENT,
-                f"{request.name} was answered with {status}{about}",
+                f"the management request {request.name} was answered with {status}{about}",
                 {"status": status, "description": said},
             )
 
@@ -265,7 +265,7 @@ class ServiceWatch(Watch10):
         audience, token = expired[0]
         lifetime = (token.expiry - token.time) / SECOND
         over = max((record.time - token.expiry) / SECOND, 0.0)
-        what = f"link {name}" if name else "the session"
+        what = f'link "{name}"' if name else "the session"
         self.notebook.add(
             TOKEN_EXPIRED,
             audience,
@@ -303,8 +303,8 @@ class ServiceWatch(Watch10):
                 request.name,
                 SERVER,
                 request.packet,
-                f"put-token for {request.name} has had no answer for {duration(seconds)}, although "
-                "the server is alive",
+                f"the request put-token for {request.name} has had no answer for {duration(seconds)}, "
+                "although the server is alive",
                 {"asked": "put-token", "peer_alive": "frames"},
                 seconds=seconds,
                 ended=ended,

@@ -128,7 +128,7 @@ def _slow(notebook: Notebook, state: LinkState, receiver: str) -> None:
         state.subject,
         receiver,
         state.first_packet,
-        f"link {state.subject}: the {receiver} takes {duration(median)} to settle a delivery (median of "
+        f'link "{state.subject}": the {receiver} takes {duration(median)} to settle a delivery (median of '
         f"{settling.count} deliveries; the slowest took {duration(slow.longest / SECOND)})",
         {
             "settled": settling.count,
@@ -153,7 +153,7 @@ def _on_receipt(notebook: Notebook, state: LinkState, receiver: str) -> None:
         state.subject,
         receiver,
         state.renewed_packet,
-        f"link {state.subject}: up to {state.peak} deliveries were unsettled with a credit of "
+        f'link "{state.subject}": up to {state.peak} deliveries were unsettled with a credit of '
         f"{state.largest}, "
         f"because the {receiver} renews credit on receipt and not on settlement",
         {
@@ -172,8 +172,9 @@ def _miscounted(notebook: Notebook, state: LinkState, known: Miscount, ended: i6
         state.subject,
         PEERS[known.side],
         known.packet,
-        f"link {state.subject}: the delivery-count of the {PEERS[known.side]} rose by {figures['transfers']} "
-        f"for {figures['deliveries']} messages, because the {PEERS[known.side]} counts transfers",
+        f'link "{state.subject}": the delivery-count of the {PEERS[known.side]} rose by '
+        f"{figures['transfers']} for {figures['deliveries']} messages, because the "
+        f"{PEERS[known.side]} counts transfers",
         figures,
         seconds=(until - known.time) / SECOND,
         ended=ended,
@@ -220,7 +221,7 @@ def pile_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> 
         state.subject,
         PEERS[who],
         packet,
-        f"link {state.subject}: {text}; the oldest delivery has waited for {duration(seconds)}",
+        f'link "{state.subject}": {text}; the oldest delivery has waited for {duration(seconds)}',
         figures,
         seconds=seconds,
         ended=ended,

@@ -59,7 +59,7 @@ def reject_of_none(case: Case091) -> None:
     How to mend it: Send one basic.reject per delivery, with the delivery-tag that basic.deliver or
     basic.get-ok carried. Look for a delivery-tag variable that is still at its initial value 0.
     """
-    case.report(B_REJECT_ZERO, "basic.reject has delivery-tag 0, which names no delivery")
+    case.report(B_REJECT_ZERO, "basic.reject has delivery-tag 0, which belongs to no delivery")
 
 
 B_ACK_CHANNEL: Final = RULES.rule(

@@ -175,8 +175,8 @@ def answer_after_close(case: Case091, own: CloseReason, request_packet: i64) -> 
     """
     case.report_once(
         C_CLOSE_DISCARD,
-        f"{case.name} answers packet {request_packet}, which arrived after the peer's own connection.close "
-        f"(packet {own.packet})",
+        f"{case.name} answers a request (packet {request_packet}) that arrived after the peer's own "
+        f"connection.close (packet {own.packet})",
         CERTAIN,
         {"reply_code": int(own.code)},
         [int(own.packet), int(request_packet)],
@@ -231,7 +231,8 @@ def close_ok_of_nothing(case: Case091) -> None:
     connection, send connection.close and wait for connection.close-ok.
     """
     case.report(
-        C_CLOSEOK_UNSOLICITED, "connection.close-ok, although the other peer has not sent connection.close"
+        C_CLOSEOK_UNSOLICITED,
+        "connection.close-ok is sent although the other peer has not sent connection.close",
     )
 
 

@@ -174,7 +174,8 @@ def consumer_with_acks_refused(case: Case091, request: MethodRequest) -> None:
     """
     case.report(
         B_ACK_SUPPORT,
-        f"the server refuses the {request.name} in packet {request.packet}, which does not set no-ack",
+        f"the server refuses the {request.name} in packet {request.packet}, which does not set no-ack, but "
+        "servers must support consumers that acknowledge",
         POSSIBLE,
         others=[int(request.packet)],
     )

@@ -187,7 +187,7 @@ def confirmed_both_ways(case: Case091, tag: int, before: str) -> None:
     """
     case.report(
         CF_EXCLUSIVE,
-        f"the server has already {before} message {tag}",
+        f"the server has already {before} message {tag} with basic.{before[:-2]}",
         evidence={"delivery_tag": tag},
     )
 

@@ -85,7 +85,8 @@ def not_done_and_not_said(
     fails, close the channel or the connection with the reply-code of the failure.
     """
     message = (
-        f"{what} {shown(name)} is not found, although the server did not refuse {known.method} with no-wait"
+        f"{what} {shown(name)} is not found, although the server did not refuse the {known.method} with "
+        f"no-wait for this {what}"
     )
     return about_answer(CH_NOWAIT_FAIL, POSSIBLE, message, operation, known)
 
@@ -201,14 +202,16 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
     (precondition-failed).
     """
     target = binding.queue or binding.destination
-    message = f"exchange {shown(operation.exchange)} is deleted as unused, but {shown(target)} is bound to it"
+    message = (
+        f"exchange {shown(operation.exchange)} is deleted with if-unused, but {shown(target)} is bound to it"
+    )
     return about_answer(X_DELETE_INUSE, POSSIBLE, message, operation, binding)
 
 
 def queue_in_use_deleted(operation: TopologyOperation, consumer: TopologyOperation) -> Finding:
     """A queue.delete with if-unused deletes a queue that has a consumer on another channel; see `queue`."""
     message = (
-        f"queue {shown(operation.queue)} is deleted as unused, but has the consumer {shown(consumer.tag)}"
+        f"queue {shown(operation.queue)} is deleted with if-unused, but has consumer {shown(consumer.tag)}"
     )
     return about_answer(Q_DELETE_INUSE, POSSIBLE, message, operation, consumer)
 
@@ -236,8 +239,8 @@ def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
     (resource-error). Raise the server's limit on bindings per queue if a limit is configured.
     """
     message = (
-        f"the server refuses a binding of queue {shown(operation.queue)}, but the capture shows only "
-        f"{known} of its bindings, and a server should allow at least 4"
+        f"the server refuses a binding of queue {shown(operation.queue)}, although the capture shows only "
+        f"{count(known, 'binding')} of this queue; a server should allow at least 4"
     )
     return about_answer(Q_BIND_MIN_4, POSSIBLE, message, operation)
 
@@ -261,8 +264,8 @@ def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
     with reply-code 506 (resource-error). Raise the server's limit on exchanges if a limit is configured.
     """
     message = (
-        f"the server refuses exchange {shown(operation.exchange)}, but the capture shows only "
-        f"{count(known, 'exchange')}, and a server should allow at least 16"
+        f"the server refuses to declare exchange {shown(operation.exchange)}, although the capture shows "
+        f"only {count(known, 'exchange')}; a server should allow at least 16"
     )
     return about_answer(X_MIN_16, POSSIBLE, message, operation)
 
@@ -286,8 +289,8 @@ def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
     reply-code 506 (resource-error). Raise the server's limit on queues if a limit is configured.
     """
     message = (
-        f"the server refuses queue {shown(operation.queue)}, but the capture shows only "
-        f"{count(known, 'queue')}, and a server should allow at least 256"
+        f"the server refuses to declare queue {shown(operation.queue)}, although the capture shows only "
+        f"{count(known, 'queue')}; a server should allow at least 256"
     )
     return about_answer(Q_MIN_256, POSSIBLE, message, operation)
 
@@ -313,8 +316,8 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
     configured.
     """
     message = (
-        f"the server refuses a consumer of queue {shown(operation.queue)}, but the capture shows only "
-        f"{known} of its consumers, and a server should allow at least 16"
+        f"the server refuses a consumer of queue {shown(operation.queue)}, although the capture shows only "
+        f"{count(known, 'consumer')} of this queue; a server should allow at least 16"
     )
     return about_answer(B_CONSUME_MIN_16, POSSIBLE, message, operation)
 

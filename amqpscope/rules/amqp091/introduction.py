@@ -158,7 +158,7 @@ def locale_en_us_not_offered(case: Case091) -> None:
     How to mend it: Add exactly `en_US` to the locales field of connection.start, separated from the other
     locales by spaces.
     """
-    case.report(C_START_LOCALE_EN_US, "the offered locales lack en_US")
+    case.report(C_START_LOCALE_EN_US, "the offered locales do not include en_US")
 
 
 C_START_SERVER_PROPS: Final = RULES.rule(
@@ -431,7 +431,7 @@ def judge_secure_ok(case: Case091, method: ConnectionSecureOk) -> None:
 def _properties_missing(case: Case091, rule: str, wanted: list[str], properties: PeerProperties) -> None:
     missing = [name for name in wanted if name not in properties.names]
     if missing and properties.complete:
-        case.report(rule, f"the properties lack {', '.join(missing)}", evidence={"missing": missing})
+        case.report(rule, f"properties are missing: {', '.join(missing)}", evidence={"missing": missing})
 
 
 def listed(words: list[str]) -> str:

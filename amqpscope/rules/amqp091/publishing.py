@@ -268,7 +268,8 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     """
     case.report(
         B_RETURN_CODE,
-        f"basic.return has reply-code {reply_code(int(code))}, which does not fit the flags of the message",
+        f"basic.return has reply-code {reply_code(int(code))}, which does not fit the flags "
+        "that the message was published with",
         certainty,
         {"reply_code": int(code)},
     )
@@ -292,7 +293,7 @@ def return_after_its_ack(case: Case091, number: int) -> None:
     """
     case.report(
         CF_RETURN_FIRST,
-        f"basic.return names message {number}, which the server has already confirmed",
+        f"basic.return returns message {number}, which the server has already confirmed",
         evidence={"delivery_tag": number},
     )
 

@@ -229,7 +229,7 @@ def another_name_declared(case: Case091, request: MethodRequest, name: str) -> N
     """
     case.report(
         Q_DECLOK_NAME,
-        f"queue.declare-ok names {name!a}, but queue.declare in packet {request.packet} names "
+        f"queue.declare-ok has the queue name {name!a}, but queue.declare in packet {request.packet} has "
         f"{request.subject!a}",
         CERTAIN,
         {"queue": ascii(name), "declared": ascii(request.subject)},

@@ -87,7 +87,7 @@ def default_exchange_refused(case: Case091) -> None:
     case.report(
         B_PUBLISH_DEFAULT_X,
         "the close has reply-code 404 (not-found) for basic.publish, but all publishes "
-        "on this channel use the default exchange",
+        "on this channel use the default exchange, which always exists",
     )
 
 
@@ -137,8 +137,8 @@ def bad_ack_refused_late(case: Case091, packet: i64) -> None:
     """
     case.report(
         B_ACK_TX_IMMEDIATE,
-        f"the acknowledgement in packet {packet} names no delivery, but the server refuses it only at "
-        "tx.commit",
+        f"the delivery-tag of the acknowledgement in packet {packet} belongs to no delivery, but the server "
+        "refuses the acknowledgement only at tx.commit",
         others=[int(packet)],
     )
 
@@ -168,7 +168,8 @@ def bad_ack_taken(case: Case091, packet: i64) -> None:
     """
     case.report_once(
         B_ACK_VALIDATE,
-        f"the acknowledgement in packet {packet} names no delivery, but the server commits it",
+        f"the delivery-tag of the acknowledgement in packet {packet} belongs to no delivery, but the server "
+        "commits the acknowledgement",
         CERTAIN,
         {},
         [int(packet)],

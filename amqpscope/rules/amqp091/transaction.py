@@ -132,7 +132,9 @@ def mandatory_in_transaction(case: Case091) -> None:
     confirms on this channel. In a transaction, do not decide from a basic.return whether the transaction
     succeeded.
     """
-    case.report_once(TX_MANDATORY, "a message in a transaction has the mandatory flag", POSSIBLE, {})
+    case.report_once(
+        TX_MANDATORY, "a message is published in a transaction with the mandatory flag", POSSIBLE, {}
+    )
 
 
 TX_IMMEDIATE: Final = RULES.rule("TX-IMMEDIATE", "MUST NOT", "tier B", by="client")
@@ -154,7 +156,9 @@ def immediate_in_transaction(case: Case091) -> None:
     confirms on this channel. In a transaction, do not decide from a basic.return whether the transaction
     succeeded.
     """
-    case.report_once(TX_IMMEDIATE, "a message in a transaction has the immediate flag", POSSIBLE, {})
+    case.report_once(
+        TX_IMMEDIATE, "a message is published in a transaction with the immediate flag", POSSIBLE, {}
+    )
 
 
 def judge_transaction(case: Case091, channel: Channel, method: Method) -> None:

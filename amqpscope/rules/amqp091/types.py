@@ -206,7 +206,8 @@ def table_in_the_printed_dialect(case: Case091) -> None:
     """
     case.report_once(
         T_TABLE_DIALECT,
-        "a field table can be read only by the specification's grammar, not in RabbitMQ's dialect",
+        "a field table can be read only with the type tags of the specification, but the other peer uses "
+        "RabbitMQ's type tags",
         POSSIBLE,
         {},
     )

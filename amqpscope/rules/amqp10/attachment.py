@@ -254,8 +254,8 @@ def credit_on_a_refused_link(case: Case10, link: LinkEnd) -> None:
     """
     case.report(
         L_REFUSE_DETACH,
-        f"link-credit is granted, but the answering attach (packet {link.attachment.packet}) has no "
-        "target, so a detach is due",
+        f"the receiver grants link-credit, but its answering attach (packet {link.attachment.packet}) "
+        "refused the link (no target), so the receiver has to detach the link",
         POSSIBLE,
         {"link_state": link.state},
         [int(link.attachment.packet)],

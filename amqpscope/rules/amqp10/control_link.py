@@ -139,7 +139,7 @@ def value_that_is_no_such(case: Case10, problem: Problem) -> None:
     if (
         isinstance(body, Attach)
         and problem.path == "attach.source"
-        and problem.reason.startswith("coordinator ")
+        and problem.reason.startswith("the type coordinator ")
     ):
         coordinator_as_source(case, problem)
     else:

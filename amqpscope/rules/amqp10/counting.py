@@ -48,7 +48,8 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     case.report(
         L_CREDIT_NODC,
         f"a delivery is sent with link-credit {credit}: the receiver's flow has no delivery-count, so its "
-        f"credit counts from {raw(link.initial_count)}; delivery-count is {raw(link.credit.count)}",
+        f"credit counts from {raw(link.initial_count)}, but delivery-count is already "
+        f"{raw(link.credit.count)}",
         CERTAIN,
         {"link_credit": int(credit), "delivery_count": int(raw(link.credit.count))},
         [int(limits.newest_packet())],
@@ -139,8 +140,8 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     """
     case.report(
         L_CREDIT_FORMULA,
-        f"the sender's flow has delivery-count plus link-credit {raw(total)}, but the receiver's credit "
-        f"ends at {raw(link.credit.limits.newest())}",
+        f"delivery-count plus link-credit in the sender's flow is {raw(total)}, but the receiver has granted "
+        f"credit up to delivery-count {raw(link.credit.limits.newest())}",
         certainty,
         {"delivery_limit": int(raw(link.credit.limits.newest()))},
         [int(link.credit.limits.newest_packet())],

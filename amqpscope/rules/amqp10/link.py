@@ -388,7 +388,7 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
         case.report(
             L_CREDIT,
             f"a delivery is sent with link-credit {credit}: delivery-count is {raw(link.credit.count)}, "
-            f"and the receiver's credit ends at {raw(limits.newest())}",
+            f"and the receiver has granted credit up to delivery-count {raw(limits.newest())}",
             certainty,
             {"link_credit": int(credit), "delivery_count": int(raw(link.credit.count))},
             [int(limits.newest_packet())],
@@ -501,8 +501,8 @@ def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flo
     if link.whole and case.me.whole:
         case.report(
             L_DC_UNSET,
-            f"delivery-count is set ({body.delivery_count}), but must not be set before the sender's "
-            "attach has arrived",
+            f"delivery-count is set to {body.delivery_count}, but must not be set before the sender's attach "
+            "has arrived",
             CERTAIN,
             {"link_state": link.state},
         )
@@ -707,8 +707,8 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
             sure = link.credit.uncounted == 0 and link.open is None
             case.report(
                 L_DRAIN_STATE,
-                f"link-credit is 0, but delivery-count is {body.delivery_count}; a drained link has to "
-                f"advance to {raw(least)}",
+                f"link-credit is 0, but delivery-count is {body.delivery_count}; the drain has to advance "
+                f"delivery-count to {raw(least)}",
                 CERTAIN if sure else POSSIBLE,
                 evidence,
             )

@@ -271,7 +271,11 @@ def tls_header_at_the_tls_port(case: Case10) -> None:
     How to mend it: On port 5671, start the TLS handshake immediately after the TCP connection is established.
     Offer TLS with the protocol header (protocol id 2) only on other ports.
     """
-    case.report(TL_PURE, f"a protocol header for TLS is sent at port {SECURE_PORT}", POSSIBLE)
+    case.report(
+        TL_PURE,
+        f"a protocol header for TLS is sent at port {SECURE_PORT}, where TLS begins without this header",
+        POSSIBLE,
+    )
 
 
 C_CLOSE_NOREUSE: Final = RULES.rule("C-CLOSE-NOREUSE", "SHOULD NOT", "keyword")

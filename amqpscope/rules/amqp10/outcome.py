@@ -105,8 +105,8 @@ def received_beyond_what_was_sent(case: Case10, delivery: Delivery, state: Recei
     """
     case.report(
         M_RECEIVED_POS,
-        f"the state `received` gives section {state.section_number}, octet {state.section_offset}, but only "
-        f"{delivery.octets} octets were sent",
+        f"the state `received` has section-number {state.section_number} and section-offset "
+        f"{state.section_offset}, but only {delivery.octets} octets were sent",
         CERTAIN,
         {"octets": int(delivery.octets), "delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],

@@ -295,7 +295,7 @@ def called_first_though_acquired(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_HDR_FIRSTACQ,
-        f"first-acquirer is true although another link had the message (packet {fate.packet})",
+        f"first-acquirer is true although the message was sent on another link before (packet {fate.packet})",
         fate,
         count,
     )

@@ -38,7 +38,7 @@ def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> N
     """
     case.report(
         D_RESUME_TGTONLY,
-        "a delivery is listed as unsettled again, but the sender's previous attach did not list the delivery",
+        "the receiver lists a delivery as unsettled again, but the sender's previous attach did not list it",
         certainty,
         {"delivery_tag": tag[:32].hex()},
     )

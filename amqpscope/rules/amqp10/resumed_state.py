@@ -53,7 +53,7 @@ def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, cer
     """
     case.report(
         M_RES_TERMRCV_STATE,
-        f"the receiver holds the outcome {quoted(theirs)}, but the transfer with resume=true "
+        f"the receiver lists the outcome {quoted(theirs)}, but the transfer with resume=true "
         "states no outcome",
         certainty,
         {"receiver_state": state_name(theirs)},
@@ -80,7 +80,7 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     """
     case.report(
         M_RES_BOTHTERM,
-        f"both ends hold the outcome {quoted(theirs)}, but the delivery is resumed without settled=true",
+        f"both peers list the outcome {quoted(theirs)}, but the delivery is resumed without settled=true",
         POSSIBLE,
         {"receiver_state": state_name(theirs), "sender_state": state_name(theirs)},
         [int(link.attachment.packet)],
@@ -107,7 +107,7 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     """
     case.report(
         M_RES_DIFFER,
-        f"the receiver holds {quoted(theirs)} and the sender holds {quoted(own)}, but the "
+        f"the receiver lists the outcome {quoted(theirs)} and the sender lists {quoted(own)}, but the "
         "transfer does not state the outcome of the sender",
         certainty,
         {"receiver_state": state_name(theirs), "sender_state": state_name(own)},
@@ -192,7 +192,7 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     """
     case.report(
         M_RES_ABORT_LOST,
-        f"the sender holds the outcome {quoted(own)}, but does not abort a delivery that is "
+        f"the sender lists the outcome {quoted(own)}, but does not abort a delivery that is "
         "incomplete at the receiver",
         certainty,
         {"sender_state": state_name(own)},

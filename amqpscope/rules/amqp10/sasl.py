@@ -87,7 +87,7 @@ def no_header_after_the_outcome(case: Case10) -> None:
     before you send open.
     """
     name = case.record.frame.name
-    message = f"{name} is sent after the sasl-outcome without a protocol header"
+    message = f"{name} is sent after the sasl-outcome, but the AMQP header has to come first"
     if name == "header":
         message = "the protocol header for SASL is sent again after the sasl-outcome"
     case.report(SA_OK_HDR, message)

@@ -69,7 +69,7 @@ def acquired_under_a_transaction_not_asked_for(case: Case10) -> None:
     acquisition under this transaction. Name a transaction in a disposition only for deliveries that the
     controller posted under this transaction.
     """
-    case.report(TX_RES_ID, "the resource names a transaction that the controller did not name for this work")
+    case.report(TX_RES_ID, "the resource uses a txn-id that the controller did not use for this work")
 
 
 TX_ACQ_UNSUPPORTED: Final = RULES.rule(

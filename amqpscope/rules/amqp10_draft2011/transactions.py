@@ -291,7 +291,7 @@ def work_on_another_session(case: CaseDraft2011, txn_id: bytes) -> None:
     """
     case.report(
         TX_SCOPE_SESSION,
-        "work on another session names the transaction, but the coordinator does not offer "
+        "the transaction is used on another session, but the coordinator does not offer "
         "amqp:multi-ssns-per-txn",
         POSSIBLE,
         {"txn_id": txn_id.hex()},

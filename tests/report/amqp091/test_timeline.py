@@ -216,7 +216,7 @@ def test_problems_and_octets() -> None:
     octets = amqp.frame(amqp.METHOD, 1, amqp.method("queue.delete", queue="q") + b"??")
     assert reported(octets) == [
         "queue.delete   queue=q",
-        "      ! F-METHOD-TRAILING queue.delete: the last argument is followed by 2 octets (at octet 16)",
+        "      ! F-METHOD-TRAILING queue.delete: 2 octets follow the last argument (at octet 16)",
     ]
     assert reported(octets, 2)[-2:] == [
         "      0000  01 00 01 00 00 00 0b 00 32 00 28 00 00 01 71 00  ........2.(...q.",
