@@ -9,6 +9,7 @@ there, which ends the command as any failure does, and it cleans up.
 import contextlib
 import functools
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from amqpscope.cli.output import say
 from amqpscope.cli.status import ENDING, Status
 
-__all__ = ["interruptible"]
+__all__ = ["cancel_spark", "interruptible"]
 
 _PATIENCE = 20.0
 """Seconds for a command to clean up in; and after how many it is looked again for jobs to be cancelled."""
@@ -43,8 +44,10 @@ class _Work(threading.Thread):
             self.over.set()
 
 
-def _cancel_spark() -> None:
+def cancel_spark() -> None:
     """End the jobs of Spark, if it has begun."""
+    if "pyspark" not in sys.modules:
+        return
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context
@@ -55,7 +58,7 @@ def _cancel_spark() -> None:
 
 def interruptible(
     command: Callable[..., int],
-    cancel: Callable[[], None] = _cancel_spark,
+    cancel: Callable[[], None] = cancel_spark,
     ask: Callable[[], None] | None = None,
 ) -> Callable[..., int]:
     """`command`, but so that Ctrl-C or SIGTERM ends it cleanly while it waits.

@@ -3,17 +3,20 @@
 The commands that read tables are in `lake`.
 """
 
+import contextlib
 import enum
+import functools
 import os
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.inputs import DecodingOptions
-from amqpscope.cli.interruptible import interruptible
+from amqpscope.cli.inputs import DecodingOptions, jobs_of
+from amqpscope.cli.interruptible import cancel_spark, interruptible
 from amqpscope.cli.judging import (
     STATUS_PANEL,
     DiagnosisStatusOptions,
@@ -39,10 +42,12 @@ from amqpscope.cli.spark_options import (
     WantedTables,
     WithJson,
     chosen_tables,
+    need_extra,
     need_spark,
     spark_session,
 )
 from amqpscope.cli.status import Status, worst
+from amqpscope.errors import FilterError
 from amqpscope.model.note import INTERNAL
 from amqpscope.policy.config_finding import ConfigFinding
 from amqpscope.policy.policy import Policy, Rulings
@@ -55,6 +60,7 @@ if TYPE_CHECKING:
     from amqpscope.pipeline.appending import Addition
     from amqpscope.pipeline.inputs import CaptureFile
     from amqpscope.pipeline.planner import Plan
+    from amqpscope.pipeline.pool import Pool
 
 __all__ = ["app"]
 
@@ -70,6 +76,7 @@ Examples:
   amqpscope pipeline run 'tap-*/*.pcap.gz' --set-by '(tap-[0-9]+)/' --out lake
   amqpscope pipeline run recorded/ --out lake --append --tag site=berlin
   amqpscope pipeline run friday/ --out lake --replace date=2026-01-30
+  amqpscope pipeline run recorded/ --out lake --engine pool
   amqpscope pipeline run recorded/ --out lake --explain
   amqpscope pipeline run s3://bucket/captures --out s3://bucket/lake \\
       --master spark://master.example:7077
@@ -105,6 +112,36 @@ class PlanChoice(enum.StrEnum):
     flow = "flow"
 
 
+class EngineChoice(enum.StrEnum):
+    """What does the tasks of a run."""
+
+    spark = "spark"
+    pool = "pool"
+
+
+_POOLS: "list[Pool]" = []
+"""The pool of the run that is under way."""
+
+
+@contextlib.contextmanager
+def _pool() -> Iterator[Any]:
+    """A pool for all processors that this process may use. While it is open, `_cancel` ends its run."""
+    from amqpscope.pipeline.pool import Pool
+
+    _POOLS.append(Pool(jobs_of("auto")))
+    try:
+        yield _POOLS[-1]
+    finally:
+        _POOLS.pop()
+
+
+def _cancel() -> None:
+    """End what a run waits for."""
+    cancel_spark()
+    for pool in _POOLS:
+        pool.cancel()
+
+
 class ShuffleChoice(enum.StrEnum):
     """What the flow plan shuffles."""
 
@@ -114,7 +151,7 @@ class ShuffleChoice(enum.StrEnum):
 
 
 @app.command(cls=HelpfulCommand, epilog=_RUN_EPILOG, short_help="Analyze captures and write tables (a lake).")
-@interruptible
+@functools.partial(interruptible, cancel=_cancel)
 @with_options
 def run(
     *,
@@ -159,6 +196,17 @@ def run(
     wanted: WantedTables = "",
     with_json: WithJson = False,
     tag: Tag = None,
+    engine: Annotated[
+        EngineChoice,
+        typer.Option(
+            metavar="spark|pool",
+            rich_help_panel=HOW_PANEL,
+            help="Choose what reads the captures. pool: processes on this machine, without Spark and Java; "
+            "faster for captures of up to some 100 MB, because Spark takes several seconds to start. spark: "
+            "the default, because only Spark divides a large capture set, runs on a cluster and repeats "
+            "failed tasks. The tables have the same rows.",
+        ),
+    ] = EngineChoice.spark,
     plan: Annotated[
         PlanChoice,
         typer.Option(
@@ -220,7 +268,12 @@ def run(
     verbose: Verbose = False,
 ) -> int:
     """Analyze captures and write tables of frames, findings, diagnoses and more."""
-    need_spark()
+    pooled = engine is EngineChoice.pool
+    if pooled:
+        _refuse_with_pool(master, configuration, plan)
+        need_extra("lake", "pyarrow", "deltalake")
+    else:
+        need_spark()
     from amqpscope.cli.spark_progress import progress
     from amqpscope.pipeline import session
     from amqpscope.pipeline.appending import addition_to, day_of, shaping_options, tables_to_add
@@ -228,7 +281,7 @@ def run(
     from amqpscope.pipeline.failure import PipelineError
     from amqpscope.pipeline.inputs import escaped
     from amqpscope.pipeline.lake import Lake
-    from amqpscope.pipeline.planner import make_plan
+    from amqpscope.pipeline.planner import make_plan, pool_plan
     from amqpscope.pipeline.tags import tags_of
 
     day = day_of(replace) if replace else None
@@ -259,20 +312,29 @@ def run(
                 if not sets:
                     print(printable(f"{Lake(out).name}: nothing is new"))
                     return Status.FAILURE if unreadable else Status.FINE
-            if explain and _local_cores(master):
+            if explain and not pooled and _local_cores(master):
                 _print_plan(make_plan(sets, _local_cores(master), plan, octets, shuffle))
                 return Status.FINE
-            if shown is not None:
+            if shown is not None and not pooled:
                 shown.starts()
-            with spark_session(master, verbose, configuration) as spark:
+            with _pool() if pooled else spark_session(master, verbose, configuration) as runner:
                 from amqpscope.pipeline.analysis import Analysis
 
-                planned = make_plan(sets, session.cores(spark), plan, octets, shuffle)
-                analysis = Analysis(spark, planned, secrets, sources, set_by)
+                if pooled:
+                    planned = pool_plan(sets, runner.processes)
+                else:
+                    planned = make_plan(sets, session.cores(runner), plan, octets, shuffle)
+                analysis = Analysis(runner, planned, secrets, sources, set_by)
                 if explain:
                     _print_plan(analysis.plan)
                     return Status.FINE
-                tally = shown and shown.runs(spark, sum(len(one.files) for one in sets))
+                files = sum(len(one.files) for one in sets)
+                tally = None
+                if shown is not None:
+                    if pooled:
+                        shown.reads(files, planned.cores)
+                    else:
+                        tally = shown.runs(runner, files)
                 outcome = analysis.write(
                     *(
                         out,
@@ -314,6 +376,15 @@ def run(
     if unreadable:
         statuses.append(Status.FAILURE)
     return worst([*statuses, Status.FINDINGS] if any(remark.counts for remark in remarks) else statuses)
+
+
+def _refuse_with_pool(master: str | None, configuration: list[str] | None, plan: PlanChoice) -> None:
+    """Raise FilterError for what only Spark has."""
+    given = "--master" if master is not None else "--conf" if configuration else ""
+    if not given and plan is PlanChoice.flow:
+        given = "--plan flow"
+    if given:
+        raise FilterError(f"{given}: cannot be combined with --engine pool, which runs without Spark")
 
 
 def _report_addition(added: "Addition") -> bool:

@@ -38,6 +38,10 @@ class RunProgress:
         """Spark is started."""
         self._doing = "starting Spark"
 
+    def reads(self, files: int, processes: int) -> None:
+        """Processes without Spark read the captures."""
+        self._doing = f"reading {count(files, 'file')} in {count(processes, 'process')}"
+
     def runs(self, spark: "SparkSession", files: int) -> Any:
         """The tasks begin. files: how many there are. Gives the tally for `Analysis.write`."""
         from amqpscope.pipeline.tally import tally

@@ -24,7 +24,7 @@ A *plan* is how the segments get to the workers:
 `inputs` finds the files and says what is wrong with them, `planner` chooses the plan and explains it;
 `chain` and `flow` are the two; `rows` makes rows of what comes out, `schemas` says what is in them, `lake`
 writes them, as Delta tables (`delta`), and `appending` finds what is new to a lake. Of Spark know only
-`tasks` (what runs on its workers), `analysis` (which starts them),
+`tasks` (what runs on its workers, or in the processes of `pool`), `analysis` (which starts them),
 `source`, `session`, and what reads a lake with it. `questions` asks a lake; `engines` answers, with DuckDB
 or Spark; `report` puts all answers together, for `report_text` and `report_page`.
 

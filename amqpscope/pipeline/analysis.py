@@ -21,7 +21,8 @@ from amqpscope.pipeline.flow import BLOCKS, FilePiece
 from amqpscope.pipeline.inputs import escaped, shown
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.parts import LakeFile
-from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
+from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan, pool_plan
+from amqpscope.pipeline.pool import Pool
 from amqpscope.pipeline.references import AUTO
 from amqpscope.pipeline.rows import RowTerms
 from amqpscope.pipeline.runs import APPEND, REPLACE, REPLACE_DAY, RunNotes
@@ -58,7 +59,7 @@ class AnalysisResult(NamedTuple):
 
 
 def analyse(
-    spark: "SparkSession",
+    spark: "SparkSession | Pool",
     sources: Iterable[str],
     *,
     set_by: str = "directory",
@@ -76,11 +77,17 @@ def analyse(
     plan shuffles, references to payload, payload, or auto: references to what is in local files.
     tls_keylog, tls_key: paths on this machine of key logs and private keys (as of `amqpscope.read`); workers
     ask this machine for secrets. cores: for how many the plan is made; None: as many as `spark` has.
+
+    spark: a `pool.Pool` runs the same tasks without Spark, with the plan `chain` only; it writes lakes, and
+    gives no data frames.
     """
     secrets = tls_secrets(list(tls_keylog), list(tls_key))
     sources = list(sources)
     sets = capture_sets(sources, set_by)
-    planned = make_plan(sets, cores or cores_of(spark), plan, split, shuffle)
+    if isinstance(spark, Pool):
+        planned = pool_plan(sets, cores or spark.processes, plan)
+    else:
+        planned = make_plan(sets, cores or cores_of(spark), plan, split, shuffle)
     return Analysis(spark, planned, secrets, sources, set_by)
 
 
@@ -92,19 +99,27 @@ class Analysis:
 
     def __init__(
         self,
-        spark: "SparkSession",
+        spark: "SparkSession | Pool",
         plan: Plan,
         secrets: Secrets | None = None,
         sources: Iterable[str] = (),
         set_by: str = "directory",
     ) -> None:
-        self.spark = spark
+        self._pool = spark if isinstance(spark, Pool) else None
+        self._session = None if isinstance(spark, Pool) else spark
         self.plan = plan
         self._sources = tuple(escaped(shown(source)) for source in sources)
         self._set_by = set_by
         self._lake: Lake | None = None
         self._secrets = secrets
         self._server: SecretsServer | None = None
+
+    @property
+    def spark(self) -> "SparkSession":
+        """The session. PipelineError if there is only a pool."""
+        if self._session is None:
+            raise PipelineError("a pool has no data frames: write a lake, or give a Spark session")
+        return self._session
 
     def table(self, name: str, with_json: bool = False) -> "DataFrame":
         """One table. Each action on it reads the captures: what is used often is to be written, or cached.
@@ -157,7 +172,7 @@ class Analysis:
         run, staging = lake.begin()
         try:
             outlet = StagedFiles(staging, run, wanted, tally, terms, tags)
-            report = self._run(outlet).collect()
+            report = self._report(outlet)
         except BaseException as error:
             lake.abandon()
             raise _explained(error) from error
@@ -222,6 +237,7 @@ class Analysis:
         """What the table `runs` has about the run. shaping: options that shape the rows."""
         read = [file for one in self.plan.sets for file in one.files if file.trouble is None]
         options = {
+            "engine": "spark" if self._pool is None else "pool",
             "plan": self.plan.kind,
             "set-by": self._set_by,
             "tables": tables,
@@ -234,6 +250,13 @@ class Analysis:
         """After `write` has failed and the session was stopped: delete what its workers wrote even then."""
         if self._lake is not None:
             self._lake.abandon()
+
+    def _report(self, outlet: TaskOutput) -> list[Any]:
+        """What the tasks report (`tasks.REPORT`)."""
+        if self._pool is None:
+            return list(self._run(outlet).collect())
+        outlet.terms = outlet.terms._replace(secrets=self._asked())
+        return list(self._pool.report(Chain(self.plan, outlet), len(self.plan.tasks)))
 
     def _run(self, outlet: TaskOutput) -> "DataFrame":
         plan = self.plan
@@ -259,8 +282,8 @@ class Analysis:
         if self._secrets is None and (self.plan.kind == CHAIN or not has_cryptography()):
             return None
         if self._server is None:
-            host = self.spark.conf.get("spark.driver.host", None) or "127.0.0.1"
-            self._server = SecretsServer(self._secrets, host)
+            host = None if self._session is None else self._session.conf.get("spark.driver.host", None)
+            self._server = SecretsServer(self._secrets, host or "127.0.0.1")
         return self._server.address
 
     def _close(self) -> None:

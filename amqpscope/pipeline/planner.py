@@ -14,7 +14,7 @@ from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.references import AUTO, SHUFFLES, carries_payload
 
-__all__ = ["CHAIN", "FLOW", "PLANS", "Plan", "make_plan"]
+__all__ = ["CHAIN", "FLOW", "PLANS", "Plan", "make_plan", "pool_plan"]
 
 CHAIN = "chain"
 FLOW = "flow"
@@ -137,6 +137,14 @@ def make_plan(
         why = f"one capture set has {_size(largest)} of {_size(total)}: too much for one core of {cores}"
     partitions = max(cores, -(-total // TASK_OCTETS))
     return Plan(kind, why, tuple(sets), _tasks(sets, total, cores), split, partitions, cores, shuffle)
+
+
+def pool_plan(sets: list[CaptureSet], processes: int, wanted: str = "auto") -> Plan:
+    """The plan for so many processes without Spark. wanted: as of `make_plan`; only CHAIN can be."""
+    if wanted not in ("auto", CHAIN):
+        raise PipelineError(f"--plan {wanted}: without Spark, there is only the plan {CHAIN}")
+    why = "without Spark, each process reads whole capture sets"
+    return make_plan(sets, processes, CHAIN)._replace(why=why)
 
 
 def _tasks(sets: list[CaptureSet], total: int, cores: int) -> tuple[tuple[int, ...], ...]:
