@@ -22,6 +22,7 @@ from amqpscope.cutting.words import PHRASES, WORDS
 __all__ = ["StandIns"]
 
 _LONGEST: Final = 24  # characters of a word, or octets, that are permuted; longer ones are hashed
+_DRAWN: Final = 4  # octets of the hash for a character of a long word
 _ROUNDS: Final = 8
 _SMALL: Final = 256  # numbers below it stay
 _CACHED: Final = 1 << 16
@@ -117,12 +118,10 @@ class StandIns:
     def _new_word(self, word: str) -> str:
         if _is_standard(word):
             return word
+        if len(word) > _LONGEST:
+            return self._new_long_word(word)
         classes = [_class(ord(character)) for character in word]
         whole = math.prod(size for _, size in classes)
-        if len(word) > _LONGEST:
-            octets = word.encode("utf-8", "surrogateescape")
-            value = int.from_bytes(self._stream(b"word", octets, len(octets) * 2), "big") % whole
-            return _spelled(value, classes)
         value = 0
         for character, (first, size) in zip(word, classes, strict=True):
             value = value * size + ord(character) - first
@@ -132,6 +131,15 @@ class StandIns:
             # A standard word stays, so it cannot be the stand-in of another one.
             if not _is_standard(found):
                 return found
+
+    def _new_long_word(self, word: str) -> str:
+        """Each character by one of its class: a word may have megabytes, and no number is made of it."""
+        drawn = self._stream(b"word", word.encode("utf-8", "surrogateescape"), _DRAWN * len(word))
+        found: list[str] = []
+        for at, character in enumerate(word):
+            first, size = _class(ord(character))
+            found.append(chr(first + int.from_bytes(drawn[_DRAWN * at : _DRAWN * (at + 1)], "big") % size))
+        return "".join(found)
 
     def _stream(self, purpose: bytes, octets: bytes, size: int) -> bytes:
         """So many octets that depend on all of these."""

@@ -150,7 +150,7 @@ def test_a_received_state(section: int, offset: int, tmp_path: Path) -> None:
     path = tmp_path / "received.pcap"
     path.write_bytes(d.pcap())
     (found,) = [one for one in check(path) if one.rule == "amqp10/M-RECEIVED-POS"]
-    assert f"section {section}, octet {offset}, but" in found.message
+    assert f"section-number {section} and section-offset {offset}, but" in found.message
     assert failures(everywhere(path, [14])) == []
 
 

@@ -251,6 +251,16 @@ def test_stand_ins_of_different_octets_differ(values: list[bytes]) -> None:
     assert len(set(masked)) == len(values)
 
 
+def test_a_word_of_megabytes_gets_each_character_of_its_class() -> None:
+    word = "aA7é茶" * 300_000
+    standing_in = StandIns(b"key").text(word.encode()).decode()
+    assert standing_in != word
+    assert re.fullmatch("(?:[a-z][A-Z][0-9][\u0080-\u07ff][\u0800-\ud7ff])+", standing_in)
+    assert len(standing_in) == len(word)
+    assert StandIns(b"key").text(word.encode()) == standing_in.encode()
+    assert StandIns(b"other").text(word.encode()) != standing_in.encode()
+
+
 def test_small_domains_are_permuted() -> None:
     stand_ins = StandIns(b"key")
     assert len({stand_ins.text(b"%d" % digit) for digit in range(10)}) == 10
