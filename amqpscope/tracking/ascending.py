@@ -31,8 +31,9 @@ class Ascending:
         self.first: i64 = 0
         self.greatest: int = -1
 
-    def add(self, number: int, waiting: dict[Any, Any]) -> None:
-        """An entry with this number waits from now on."""
+    def add(self, key: Any, waiting: dict[Any, Any]) -> None:
+        """An entry waits from now on. key: its number, the same object as in the dictionary."""
+        number: int = key
         numbers = self.numbers
         size: i64 = len(numbers)
         if size - self.first > _FEW and size - self.first > 2 * len(waiting):
@@ -47,7 +48,7 @@ class Ascending:
             self.first = 0
         if number > self.greatest:
             self.greatest = number
-            numbers.append(number)
+            numbers.append(key)
         else:
             self._insert(number)
 

@@ -325,7 +325,7 @@ class ArgumentReader:
             if n == size:
                 return self._texts[index]
         octets = buf[pos + 1 : pos + 1 + size]
-        if b"\x00" in octets:
+        if 0 in octets:
             self.problem("T-SHORTSTR-NUL", pos, index, "the short string has a zero octet")
             self.leave(octets, index)
             return None

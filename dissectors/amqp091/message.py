@@ -115,6 +115,8 @@ class Amqp091MessageAssembler(Assembler):
         super().__init__()
         self.keeping: bool = keeping
         self._open: dict[int, Amqp091Message] = {}
+        # The one of these that was begun last, None if it is over: most frames belong to it.
+        self._newest: Amqp091Message | None = None
         self._kept: i64 = 0
         # Channels on which it is not known what has to come, until the next method: all but `_sure`, or some.
         self._gap: bool = False
@@ -159,24 +161,34 @@ class Amqp091MessageAssembler(Assembler):
         kind = frame.kind
         if kind == "heartbeat" or kind == "header":
             return None
-        if not self._in_order(frame):
+        message = self._find(frame.channel)
+        if not self._in_order(frame, message):
             fault = self._fault(frame)
             if fault:
                 frame.add_problem(Problem(fault, 0, "", self._reason(fault, frame)))
         if kind == "body":
-            return self._body(frame)
+            return self._body(frame, message)
         if kind == "content-header":
-            return self._header(frame)
+            return self._header(frame, message)
         if kind == "method":
             return self._method(frame)
         if kind == "skipped" or kind == "unknown":
             self._doubt()
         return None
 
-    def _in_order(self, frame: Frame) -> bool:
-        """Whether a frame is what has to come on its channel, as nearly every one is."""
+    def _find(self, channel: i64) -> Amqp091Message | None:
+        """The message under way on a channel."""
+        newest = self._newest
+        if newest is not None and newest.channel == channel:
+            return newest
+        return self._open.get(int(channel)) if self._open else None
+
+    def _in_order(self, frame: Frame, message: Amqp091Message | None) -> bool:
+        """Whether a frame is what has to come on its channel, as nearly every one is.
+
+        message: the one under way there.
+        """
         kind = frame.kind
-        message = self._open.get(int(frame.channel))
         if message is None:
             return kind == "method"
         if kind == "body":
@@ -211,6 +223,7 @@ class Amqp091MessageAssembler(Assembler):
         """The stream ended: the messages that were not."""
         left = list(self._open.values())
         self._open = {}
+        self._newest = None
         self._kept = 0
         return left
 
@@ -237,9 +250,8 @@ class Amqp091MessageAssembler(Assembler):
             self._unsure.add(channel)
         return ended
 
-    def _header(self, frame: Frame) -> Amqp091Message | None:
+    def _header(self, frame: Frame, message: Amqp091Message | None) -> Amqp091Message | None:
         channel = int(frame.channel)
-        message = self._open.get(channel)
         ended: Amqp091Message | None = None
         if message is None or message.headed:
             # The method before it is not there.
@@ -256,15 +268,16 @@ class Amqp091MessageAssembler(Assembler):
                 if message.method is not None:
                     self._empty.add(channel)
                 del self._open[channel]
+                if self._newest is message:
+                    self._newest = None
                 # Of what stood before it nothing was announced that it could have ended.
                 return message if ended is None else ended
         else:
             message.whole = False
         return ended
 
-    def _body(self, frame: Frame) -> Amqp091Message | None:
+    def _body(self, frame: Frame, message: Amqp091Message | None) -> Amqp091Message | None:
         channel = int(frame.channel)
-        message = self._open.get(channel)
         if message is None or not message.headed:
             # Whose body this is nobody knows.
             self._unsure.add(channel)
@@ -293,11 +306,16 @@ class Amqp091MessageAssembler(Assembler):
             self._close(oldest)
             self._unsure.add(oldest)
         self._open[channel] = message
+        self._newest = message
 
     def _close(self, channel: int) -> Amqp091Message | None:
+        if not self._open:
+            return None
         message = self._open.pop(channel, None)
         if message is not None:
             self._kept -= message.kept
+            if self._newest is message:
+                self._newest = None
         return message
 
     def _doubt(self) -> None:

@@ -365,7 +365,7 @@ class TableReader:
 
     def text(self, start: i64, octets: bytes) -> object:
         """The text of a short string that stands at `start`, `Raw` if it is none."""
-        if b"\x00" in octets:
+        if 0 in octets:
             self.problem("T-SHORTSTR-NUL", start, "a short string has a zero octet")
         try:
             return octets.decode("utf-8")

@@ -242,8 +242,18 @@ def _size(octets: bytes, pos: i64, end: i64, wide: bool) -> i64:
 def _text(octets: bytes, pos: i64, end: i64) -> i64:
     """Plain ASCII up to `end`: valid in any text type."""
     at = pos
+    while end - at >= 4:
+        # Four at a time: each number is an `i64` of its own, so that none becomes an object.
+        a: i64 = octets[at]
+        b: i64 = octets[at + 1]
+        c: i64 = octets[at + 2]
+        d: i64 = octets[at + 3]
+        if (a | b | c | d) >= 0x80:
+            return -1
+        at += 4
     while at < end:
-        if octets[at] >= 0x80:
+        last: i64 = octets[at]
+        if last >= 0x80:
             return -1
         at += 1
     return end

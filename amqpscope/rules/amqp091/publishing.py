@@ -309,8 +309,9 @@ def judge_properties(case: Case091, channel: Channel, header: ContentHeader) -> 
     if flags & (HAS_EXPIRATION | HAS_USER_ID | HAS_HEADERS | HAS_REPLY_TO) == 0 or not case.view.rabbitmq:
         return
     octets = header.octets
-    copies = flags & HAS_HEADERS != 0 and b"CC" in octets
-    replies = flags & HAS_REPLY_TO != 0 and _REPLIES in octets
+    # Not `in`: before that looks for octets, it takes them for a number, and makes an exception.
+    copies = flags & HAS_HEADERS != 0 and octets.find(b"CC") >= 0
+    replies = flags & HAS_REPLY_TO != 0 and octets.find(_REPLIES) >= 0
     if not copies and not replies and flags & (HAS_EXPIRATION | HAS_USER_ID) == 0:
         return
     properties = header.properties(RABBITMQ)

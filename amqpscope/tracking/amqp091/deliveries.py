@@ -113,7 +113,8 @@ class ChannelDeliveries:
 
     def keep(self, delivery: ConsumerDelivery) -> None:
         """The delivery waits for its acknowledgement."""
-        tag = delivery.tag
+        # mypyc: one object for both, because a number of type int is made an object each time.
+        tag: Any = delivery.tag
         self.unacknowledged[tag] = delivery
         self.order.add(tag, self.unacknowledged)
         if self.counting:
@@ -148,8 +149,12 @@ class ChannelDeliveries:
             self.settle_to(tag, transacted, end, packet)
             return
         known = self.unacknowledged
-        if tag in known:
-            self._settle(known.pop(tag), transacted)
+        number: Any = tag
+        delivery = known.get(number)
+        if delivery is not None:
+            del known[number]
+            if self.counting or transacted:
+                self._settle(delivery, transacted)
         elif self.pointless_end < 0:
             self.pointless_end = end
             self.pointless_packet = packet

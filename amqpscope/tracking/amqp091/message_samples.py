@@ -108,9 +108,14 @@ class MessageSamples:
         del self._coming[place]
         self.all = False
 
+    def room(self, published: bool) -> bool:
+        """Whether another message can be kept of those that the client publishes, or that it is sent."""
+        count = self._published if published else self._delivered
+        return count < MAX_PASSAGES and self.allowance.left > 0
+
     def _begin(self, record: FrameRecord, published: bool) -> Content | None:
         """A method with content: what is to be kept of it, None if there is no room."""
-        if (self._published if published else self._delivered) >= MAX_PASSAGES or self.allowance.left <= 0:
+        if not self.room(published):
             self.all = False
             return None
         if published:

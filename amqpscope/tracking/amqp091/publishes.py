@@ -184,8 +184,10 @@ class Publishes:
             if len(self.unconfirmed) >= MAX_UNCONFIRMED:
                 self.whole = False
                 del self.unconfirmed[self.order.smallest(self.unconfirmed)]
-            self.unconfirmed[self.count] = publish
-            self.order.add(self.count, self.unconfirmed)
+            # mypyc: one object for both, because a number of type int is made an object each time.
+            number: Any = publish.number
+            self.unconfirmed[number] = publish
+            self.order.add(number, self.unconfirmed)
         if publish.mandatory or publish.immediate:
             if publish.exchange == UNREADABLE or publish.routing_key == UNREADABLE:
                 self.forgotten = True
@@ -212,11 +214,12 @@ class Publishes:
         spans = self.acked if positive else self.nacked
         known = self.unconfirmed
         if not multiple:
-            if tag in known:
-                end = known[tag].end
-                del known[tag]
+            number: Any = tag
+            publish = known.get(number)
+            if publish is not None:
+                del known[number]
                 spans.add(tag, tag)
-                self.took(end)
+                self.took(publish.end)
             return
         numbers = self.order.up_to(tag, known)
         size: i64 = len(numbers)
@@ -228,13 +231,13 @@ class Publishes:
         if size == len(known):
             known.clear()
         else:
-            for number in numbers:
-                del known[number]
+            for one in numbers:
+                del known[one]
         if last - first == size - 1:
             spans.add(first, last)
         else:
-            for number in numbers:
-                spans.add(number, number)
+            for one in numbers:
+                spans.add(one, one)
         self.took(end)
 
     def returnable(self, exchange: str, routing_key: str) -> list[Publish]:

@@ -27,6 +27,7 @@ from amqpscope.tracking.amqp091.topology_operations import (
 from amqpscope.tracking.correlation_budget import CorrelationBudget
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import (
+    BasicAck,
     BasicCancel,
     BasicConsumeOk,
     BasicDeliver,
@@ -135,8 +136,13 @@ class TopologyLog:
                     TopologyOperation(self.connection, -1, name, FrameRef.of(record), record.acknowledged)
                 )
         elif isinstance(body, BasicDeliver):
+            if not samples.room(False):
+                samples.all = False
+                return
             source = self._consuming.get((int(frame.channel), readable(body.consumer_tag)))
             samples.deliver(record, body, source)
+        elif isinstance(body, BasicAck):
+            return  # a confirm
         elif name in _ANSWERS:
             answered = self._answer(record, name, body)
             if isinstance(body, BasicGetOk):

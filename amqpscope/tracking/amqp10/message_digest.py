@@ -8,8 +8,8 @@ therefore keeps the encoded message-id, the header, and a checksum of each other
 Sources: messaging.xml, "message-format".
 """
 
-import zlib
 from typing import Any, Final
+from zlib import crc32
 
 from amqpscope.limits import MAX_PASSED_HEADER
 from amqpscope.model.records import FrameRecord, FrameRef
@@ -104,7 +104,7 @@ def message_digest(record: FrameRecord, message: Message, link: str) -> MessageD
             elif code == APPLICATION:
                 properties_each = _sums(part, 2)
             sections.append(int(code))
-            sums.append(zlib.crc32(part))
+            sums.append(crc32(part))
     if not identity:
         return None
     passed = MessageDigest(
@@ -118,5 +118,5 @@ def message_digest(record: FrameRecord, message: Message, link: str) -> MessageD
 def _sums(section: bytes, width: int) -> tuple[int, ...]:
     """Of a map section, in order: a checksum of each key (width 1), or of each entry (2)."""
     places = entries(section, 0, len(section))
-    sums = [zlib.crc32(section[places[at] : places[at + width]]) for at in range(0, len(places) - 1, 2)]
+    sums = [crc32(section[places[at] : places[at + width]]) for at in range(0, len(places) - 1, 2)]
     return tuple(sums)
