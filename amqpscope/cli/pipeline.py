@@ -181,16 +181,16 @@ def run(
         ),
     ] = False,
     replace: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--replace",
             metavar="date=YYYY-MM-DD",
             show_default=False,
             help="Replace the rows of this day (UTC), and add the captures as --append does. Captures in the "
-            "tables that begin on this day are removed. Give all captures that have packets of this day. The "
-            "rows of other days stay.",
+            "tables that begin on this day are removed, whatever their tags. Give all captures that have "
+            "packets of this day. The rows of other days stay.",
         ),
-    ] = "",
+    ] = None,
     master: Master = None,
     set_by: SetBy = "directory",
     wanted: WantedTables = "",
@@ -284,7 +284,7 @@ def run(
     from amqpscope.pipeline.planner import make_plan, pool_plan
     from amqpscope.pipeline.tags import tags_of
 
-    day = day_of(replace) if replace else None
+    day = None if replace is None else day_of(replace)
     tags = tags_of(tag or [])
     settings = rules.configuration()
     policy = Policy(settings, given_of(findings, rules, status, diagnoses), today())
@@ -393,6 +393,13 @@ def _report_addition(added: "Addition") -> bool:
         say(f"{count(len(added.known), 'file')} in the lake already")
     for line in left_out(added):
         say(line)
+    if added.cut:
+        names = ", ".join(added.cut[:_TROUBLES_SHOWN])
+        more = len(added.cut) - _TROUBLES_SHOWN
+        say(
+            f"the lake loses rows of {added.day} that other captures had: {names}"
+            f"{f' and {more} more' if more > 0 else ''}; repeat the run and give these captures, too"
+        )
     skipped = sum(file.skipped for file in added.unreadable)
     if skipped:
         say(f"{count(skipped, 'file')} in directories {'is' if skipped == 1 else 'are'} no capture")

@@ -106,6 +106,7 @@ class Addition(NamedTuple):
     base: the run that all this is about; "" if there is no lake yet. tables: those that the lake has.
     every: also sets of which nothing can be read are added, as rows of `files`.
     day: its rows are replaced. forgotten: the files of the lake that begin on it, by capture set and name.
+    cut: other captures that have rows of that day, which go and do not come back.
     """
 
     sets: list[CaptureSet]
@@ -119,6 +120,7 @@ class Addition(NamedTuple):
     every: bool = False
     day: datetime.date | None = None
     forgotten: frozenset[tuple[str, str]] = frozenset()
+    cut: tuple[str, ...] = ()
 
 
 def addition_to(
@@ -150,22 +152,36 @@ def addition_to(
     whole_sets = frozenset(row.capture_set for row in forgotten) - of_others
     recorded = [row for row in recorded if row not in forgotten and row.capture_set not in whole_sets]
     found = addition(sets, recorded, options.get("set-by", "directory"), every, day is not None)
-    return found._replace(
+    found = found._replace(
         replaced=found.replaced | whole_sets,
         base=base.name,
         tables=tuple(base.versions),
         day=day,
         forgotten=frozenset((row.capture_set, row.capture) for row in forgotten),
     )
+    return found._replace(cut=_cut(lake, found))
+
+
+def _cut(lake: Lake, added: Addition) -> tuple[str, ...]:
+    """The captures of `Addition.cut`."""
+    if added.day is None or "frames" not in added.tables:
+        return ()
+    parts = [part for part in lake.parts("frames") if f"/date={added.day}/" in part.path]
+    with lake.explained():
+        table = lake.dataset("frames", parts).to_table(columns=["capture_set", "capture"])
+    rows = table.group_by(["capture_set", "capture"]).aggregate([]).to_pylist()
+    pairs = {(row["capture_set"], row["capture"]) for row in rows} - added.forgotten
+    return tuple(sorted(capture for name, capture in pairs if name not in added.replaced))
 
 
 def day_of(given: str) -> datetime.date:
     """The day that a text date=YYYY-MM-DD names. PipelineError if it is none."""
     name, _, value = given.partition("=")
     try:
-        if name != "date" or len(value) != 10:
+        day = datetime.date.fromisoformat(value)
+        if name != "date" or day.isoformat() != value:
             raise ValueError
-        return datetime.date.fromisoformat(value)
+        return day
     except ValueError:
         raise PipelineError(f"--replace {given}: must be date=YYYY-MM-DD, a day in UTC") from None
 

@@ -26,7 +26,7 @@ from amqpscope.pipeline.capture_set import CaptureSet, capture_sets, fit_to_read
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import Range, RangeReader, whole
-from amqpscope.pipeline.inputs import CaptureFile, plain
+from amqpscope.pipeline.inputs import CaptureFile, escaped, is_remote, plain
 from amqpscope.pipeline.packets import split
 from amqpscope.pipeline.planner import CHAIN, make_plan
 from amqpscope.pipeline.rows import BATCH_ROWS, Rows, RowTerms
@@ -46,7 +46,7 @@ _PARTITIONS_AT_LEAST = 16
 
 
 _servers: list[SecretsServer] = []
-"""Those of this process; they answer until it ends."""
+"""The one of this process, if any; it answers until it ends, or until `register` is called again."""
 
 
 def register(spark: "SparkSession", *, tls_keylog: Iterable[str] = (), tls_key: Iterable[str] = ()) -> None:
@@ -61,12 +61,14 @@ def register(spark: "SparkSession", *, tls_keylog: Iterable[str] = (), tls_key: 
     except FilterError as error:
         raise PipelineError(str(error)) from error
     if secrets is None:
+        _stop_servers()
         spark.dataSource.register(AmqpscopeSource)
         return
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise PipelineError(
             "register: over Spark Connect, name the files on the server by the options tlsKeylog and tlsKey"
         )
+    _stop_servers()
     server = SecretsServer(secrets, spark.conf.get("spark.driver.host", None) or "127.0.0.1")
     _servers.append(server)
 
@@ -76,6 +78,12 @@ def register(spark: "SparkSession", *, tls_keylog: Iterable[str] = (), tls_key: 
         secrets = server.address
 
     spark.dataSource.register(WithSecrets)
+
+
+def _stop_servers() -> None:
+    """Nobody asks for the secrets of an earlier `register` any more."""
+    while _servers:
+        _servers.pop().close()
 
 
 class AmqpscopeSource(DataSource):  # type: ignore[misc]
@@ -150,15 +158,19 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
 
     def _paths(self, name: str) -> tuple[str, ...]:
         given = self._option(name.lower(), "")
-        if not given.startswith("["):
-            return (plain(given),) if given else ()
-        try:
-            paths = json.loads(given)
-        except ValueError:
-            paths = None
+        paths: object = [given] if given else []
+        if given.startswith("["):
+            try:
+                paths = json.loads(given)
+            except ValueError:
+                paths = None
         if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
             raise PipelineError(f"option {name}: must be a path, or a list of paths as JSON")
-        return tuple(plain(path) for path in paths)
+        found = tuple(plain(path) for path in paths)
+        for path in found:
+            if is_remote(path):
+                raise PipelineError(f"option {name}: {path}: must be a path of the worker's file system")
+        return found
 
     def _most(self, name: str) -> int:
         """A number of at least 1; 0 if the option is not given."""
@@ -273,8 +285,8 @@ class _Segments(SegmentSink):
         super().__init__()
         self.rows: list[tuple[Any, ...]] = []
         self.after = 0
-        self._set = one.name
-        self._captures = [file.capture for file in one.files]
+        self._set = escaped(one.name)
+        self._captures = [escaped(file.capture) for file in one.files]
         self._ends: dict[bytes, tuple[str, int, str, int]] = {}
 
     def batch(self) -> pa.RecordBatch:

@@ -18,7 +18,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -236,12 +236,12 @@ class CaptureStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow): 
         return _Look(now, sets, latest)
 
     def _segments(self, news: _News) -> Iterator[pa.RecordBatch]:
-        one = self._there(news.one, news.given)
         given = dict(zip(news.one.files, news.given, strict=True))
         # What was given whole is not read.
-        files = tuple(file for file in one.files if given[file] < file.size)
-        yield from segments_of(CaptureSet(one.name, files), [given[file] for file in files])
-        self._there(CaptureSet(one.name, files), [])
+        files = tuple(file for file in news.one.files if given[file] < file.size)
+        one = self._there(CaptureSet(news.one.name, files), given)
+        yield from segments_of(one, [given[file] for file in one.files])
+        self._there(one, given)
 
     def _findings(self, news: _News) -> Iterator[pa.RecordBatch]:
         done = self._load(news.now)
@@ -257,10 +257,11 @@ class CaptureStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow): 
                     "begin with a new checkpointLocation"
                 )
             given.update(json.loads(before.schema.metadata[b"given"]))
-        one = self._there(news.one, [])
+        whole = dict(zip(news.one.files, news.given, strict=True))
+        one = self._there(news.one, whole)
         rows = Rows((_FINDINGS,), with_secrets(self._terms))
         made = [batch for _, batch in read_set(one, rows)] + [batch for _, batch in rows.batches(True)]
-        self._there(one, [])
+        self._there(one, whole)
         found = pa.Table.from_batches(made, TABLES[_FINDINGS].schema)
         left = Counter(given)
         fresh = []
@@ -275,23 +276,20 @@ class CaptureStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow): 
         self._keep(news, table, given)
         yield from table.to_batches()
 
-    def _there(self, one: CaptureSet, given: Any) -> CaptureSet:
-        """The files of a set that are still what they were; PipelineError if one is not, if that matters.
+    def _there(self, one: CaptureSet, given: Mapping[CaptureFile, int]) -> CaptureSet:
+        """The files of a set that are still what they were. given: how many octets of each were given.
 
-        given: octets of each that nobody asks for any more.
+        PipelineError if one is not of which more is to be given, and `failOnDataLoss` holds.
         """
         files = []
-        for number, file in enumerate(one.files):
-            if given and given[number] >= file.size:
-                files.append(file)
-                continue
+        for file in one.files:
             try:
                 lost = size_now(file) < file.size or not unchanged([CaptureSet(one.name, (file,))])
             except READ_ERRORS:
                 lost = True
             if not lost:
                 files.append(file)
-            elif self._strict:
+            elif self._strict and given[file] < file.size:
                 raise PipelineError(
                     f"{file.capture}: the file was deleted or overwritten before all its rows were given; "
                     "failOnDataLoss=false continues without it"

@@ -26,6 +26,9 @@ _COLUMNS = {
 }
 """The names that a tag cannot have, and a table that has the column."""
 
+_COMPUTED = ("accepted", "alike", "container", "hour", "place", "product")
+"""Names that questions of `summary` and `report` give to what they compute beside all columns."""
+
 
 def tags_of(given: Iterable[str], option: str = "--tag") -> dict[str, str]:
     """The tags that texts NAME=VALUE are. PipelineError if one is none, or a name stands there twice."""
@@ -40,6 +43,10 @@ def tags_of(given: Iterable[str], option: str = "--tag") -> dict[str, str]:
         if name in _COLUMNS:
             raise PipelineError(
                 f"{option} {text}: {name} is a column of the table {_COLUMNS[name]}: choose another name"
+            )
+        if name in _COMPUTED:
+            raise PipelineError(
+                f"{option} {text}: summary and report compute a column {name}: choose another name"
             )
         if not value.isprintable() or len(value) > _LONGEST:
             raise PipelineError(

@@ -302,8 +302,9 @@ def _section(reader: Reader, value: object, start: i64, sound: bool) -> Section:
                 )
             return Section(name, value.value, start, 0)
     if sound:
-        what = (
-            "described value of another kind" if isinstance(value, Described) else "value without descriptor"
-        )
+        # It has a descriptor: its first octet is that of one.
+        what = "described value of another kind"
+        if isinstance(value, Composite):
+            what = f"value of type {sent_name(value)}"
         reader.problem("M-SECT-KNOWN", start, f"a {what} is sent instead of a message section")
     return Section("unknown", value, start, 0)

@@ -148,3 +148,14 @@ def test_a_content_type_is_reported() -> None:
 )
 def test_media_types(text: bytes, sound: bool) -> None:
     assert is_media_type(b"/x" + text + b"/x", 2, 2 + len(text)) is sound
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "what"), [(0x24, "value of type accepted"), (0x2F, "described value of another kind")]
+)
+def test_what_is_sent_instead_of_a_section(descriptor: int, what: str) -> None:
+    message = Message(0, [bytes([0, 0x53, descriptor, 0x45])], 4, True)
+    message.sections()
+    assert [problem.reason for problem in message.problems] == [
+        f"a {what} is sent instead of a message section"
+    ]

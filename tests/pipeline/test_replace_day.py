@@ -192,7 +192,8 @@ def test_a_wrong_day_replaces_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["2026-01-31", "date=2026-02-31", "date=20260131", "day=2026-01-31", "date="]
+    "given",
+    ["", "2026-01-31", "date=2026-02-31", "date=20260131", "date=2026-W05-6", "day=2026-01-31", "date="],
 )
 def test_what_is_no_day(given: str) -> None:
     with pytest.raises(PipelineError, match="must be date=YYYY-MM-DD"):
@@ -217,3 +218,29 @@ def test_command(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     shutil.rmtree(folder / "31")
     assert amqpscope(capsys, *usual, folder / "31", "--replace", f"date={DAY}").status == 2
     assert len(Lake(str(lake)).runs()) == 2
+
+
+def test_an_empty_day_replaces_nothing(
+    lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A variable of the shell that is not set must not cost the lake."""
+    put(tmp_path / "in" / "a.pcap", RHEA, MIDNIGHT)
+    usual = ["pipeline", "run", "--out", tmp_path / "lake", "--quiet", "--no-config", "--fail-on", "never"]
+    amqpscope(capsys, *usual, tmp_path / "in")
+    assert amqpscope(capsys, *usual, tmp_path / "in", "--replace", "").status == 2
+    assert len(Lake(str(tmp_path / "lake")).runs()) == 1
+
+
+def test_a_capture_that_reaches_into_the_day_is_named(
+    lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its rows of the day go. If it is given, too, they are made again and nothing is said."""
+    put(tmp_path / "30" / "night.pcap", RHEA, MIDNIGHT - 5, turn=20, seconds=10)
+    put(tmp_path / "31" / "a.pcap", LARGE, MIDNIGHT + 50)
+    usual = ["pipeline", "run", "--out", tmp_path / "lake", "--quiet", "--no-config", "--fail-on", "never"]
+    amqpscope(capsys, *usual, tmp_path / "30", tmp_path / "31")
+    both = [tmp_path / "30", tmp_path / "31", "--replace", f"date={DAY}"]
+    assert "loses rows" not in amqpscope(capsys, *usual, *both).err
+    done = amqpscope(capsys, *usual, tmp_path / "31", "--replace", f"date={DAY}")
+    assert done.status == 0
+    assert f"loses rows of {DAY}" in done.err and "night.pcap" in done.err

@@ -114,6 +114,38 @@ def test_a_batch_done_again_after_its_captures_are_gone(tmp_path: Path) -> None:
     assert rows(reader(folder, **options, failOnDataLoss="false"), {}, end) == []
 
 
+def test_a_file_that_was_given_may_go(tmp_path: Path) -> None:
+    """As in a ring of files: what else its set has is analysed alone."""
+    folder, state = tmp_path / "captures", str(tmp_path / "state")
+    folder.mkdir()
+    options = {"table": "findings", "stateLocation": state, "setBy": "directory"}
+    copied(folder, ONE)
+    stream = reader(folder, **options)
+    at = stream.latestOffset({}, ALL)
+    assert rows(stream, {}, at)
+    stream.commit(at)
+    copied(folder, OTHER)
+    end = stream.latestOffset(at, ALL)
+    (folder / ONE.name).unlink()
+    files = {row[0] for row in rows(stream, at, end)}
+    assert files <= {OTHER.name}
+
+
+@pytest.mark.parametrize(("sets", "again"), [("directory", False), ("file", True)])
+def test_a_renamed_capture(tmp_path: Path, sets: str, again: bool) -> None:
+    """Findings come once for a set: a file by itself is a new set under its new name."""
+    folder, state = tmp_path / "captures", str(tmp_path / "state")
+    folder.mkdir()
+    stream = reader(folder, table="findings", stateLocation=state, setBy=sets)
+    copied(folder, ONE)
+    at = stream.latestOffset({}, ALL)
+    found = rows(stream, {}, at)
+    stream.commit(at)
+    (folder / ONE.name).rename(folder / "other.pcap")
+    later = rows(stream, at, stream.latestOffset(at, ALL))
+    assert found and len(later) == (len(found) if again else 0)
+
+
 def test_a_state_that_is_missing(tmp_path: Path) -> None:
     folder, state = tmp_path / "captures", str(tmp_path / "state")
     folder.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from support.commands import amqpscope
 from support.in_process import Here
 from support.lakes import CAPTURES
 
-from amqpscope.pipeline import PipelineError
+from amqpscope.pipeline import PipelineError, questions
 from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.appending import addition_to, day_of
 from amqpscope.pipeline.capture_set import capture_sets
@@ -170,3 +171,14 @@ def test_commands_read_one_tag(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_what_is_no_tag(given: list[str], problem: str) -> None:
     with pytest.raises(PipelineError, match=problem):
         tags_of(given)
+
+
+def test_no_tag_has_the_name_of_what_a_question_computes() -> None:
+    """It would stand beside a column of this name, and be taken for it."""
+    text = Path(questions.__file__).read_text("utf-8")
+    beside = [name for part in text.split("SELECT *")[1:] for name in re.findall(r"AS (\w+)", part[:200])]
+    asked = [name for one in re.findall(r"AS (?:product|container|place|hour)", text) for name in [one[3:]]]
+    assert {"hour", "product", "place"} <= {*beside, *asked}
+    for name in {*asked, "accepted", "alike", "container"}:
+        with pytest.raises(PipelineError, match="choose another name"):
+            tags_of([f"{name}=x"])
