@@ -22,6 +22,11 @@ def thorough() -> bool:
     return settings.get_current_profile_name() == "fuzz"
 
 
+def in_ci() -> bool:
+    """Whether this is CI, or more than it tries."""
+    return _fewer() == 1
+
+
 def examples(number: int) -> int:
     """How many examples are tried, if CI tries so many."""
     return max(1, number // _fewer())

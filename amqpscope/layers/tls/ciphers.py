@@ -59,11 +59,11 @@ class RecordCipher(ABC):
         self.padded: bool = False
 
     @abstractmethod
-    def open(self, number: int, header: bytes, body: bytes, before: bytes) -> bytes | None:
+    def open(self, number: int, header: bytes, body: bytes, before: bytes | None) -> bytes | None:
         """What a record carries, None if it does not authenticate with this number.
 
-        header: its five octets. before: the octets of the stream right before it, where the record before it
-        was not opened; else empty.
+        header: its five octets. before: the octets of the stream right before it, as many as are known, where
+        the record before it was not opened; else None.
         """
 
     def carried(self, size: int) -> int:
@@ -91,7 +91,7 @@ class Traffic13(RecordCipher):
         self.aead = _aead(of, self.key)
         self.iv = int.from_bytes(expand_label(of.digest, secret, b"iv", 12), "big")
 
-    def open(self, number: int, header: bytes, body: bytes, before: bytes) -> bytes | None:
+    def open(self, number: int, header: bytes, body: bytes, before: bytes | None) -> bytes | None:
         if len(body) <= self.suite.tag:
             return None
         plain = _opened(self.aead, (self.iv ^ number).to_bytes(12, "big"), body, header)
@@ -127,7 +127,7 @@ class Aead12(RecordCipher):
         self.aead = _aead(of, key)
         self.explicit = 0 if of.mode == "CHACHA20" else 8
 
-    def open(self, number: int, header: bytes, body: bytes, before: bytes) -> bytes | None:
+    def open(self, number: int, header: bytes, body: bytes, before: bytes | None) -> bytes | None:
         size = self.carried(len(body))
         if size < 0:
             return None
@@ -165,7 +165,7 @@ class Cbc(RecordCipher):
         self.chained = bool(iv)
         self.last = iv
 
-    def open(self, number: int, header: bytes, body: bytes, before: bytes) -> bytes | None:
+    def open(self, number: int, header: bytes, body: bytes, before: bytes | None) -> bytes | None:
         self.kind = header[0]
         about = number.to_bytes(8, "big") + header[:3]
         mac = b""
@@ -173,10 +173,11 @@ class Cbc(RecordCipher):
             at = len(body) - self.size
             mac = body[max(at, 0) :]
             body = body[: max(at, 0)]
-            before = before[: -self.size]
+            before = before[: -self.size] if before is not None else None
             if not self.authentic(about, body, mac):
                 return None
-        plain = self.decrypted(body, before)
+        # The first record is chained to what the keys say.
+        plain = self.decrypted(body, before if number else None)
         if not plain:
             return None
         at = len(plain)
@@ -196,7 +197,7 @@ class Cbc(RecordCipher):
         made = hmac.digest(self.mac, about + len(octets).to_bytes(2, "big") + octets, self.suite.mac)
         return hmac.compare_digest(made, mac)
 
-    def decrypted(self, body: bytes, before: bytes) -> bytes:
+    def decrypted(self, body: bytes, before: bytes | None) -> bytes:
         """The blocks of a record; empty if they are none."""
         if self.suite.mode == "NULL":
             return body
@@ -205,7 +206,7 @@ class Cbc(RecordCipher):
         from cryptography.hazmat.primitives.ciphers.modes import CBC
 
         if self.chained:
-            iv = before[-_BLOCK:] if before else self.last
+            iv = before[-_BLOCK:] if before is not None else self.last
         else:
             iv, body = body[:_BLOCK], body[_BLOCK:]
         if len(iv) != _BLOCK or not body or len(body) % _BLOCK:

@@ -127,7 +127,7 @@ def _opened(
         if secrets.joining > MAX_TLS_JOIN_TRIALS_ALL:
             return None
         secrets.joining += 1
-        content = one.cipher.open(number, header, body, b"")
+        content = one.cipher.open(number, header, body, None)
         if content is not None:
             one.cipher.number = number + 1
             return Joined(one.random, one.label, one.cipher, content)

@@ -348,13 +348,14 @@ class TlsStream(LayerStream):
             elif self.session.early:
                 self.tear(self.given, len(body), provenance.packet, provenance.time)
         else:
-            content = self.open(header, body, self.tail if self.missing else b"")
+            content = self.open(header, body, self.tail if self.missing or self.failed else None)
             if content is None:
+                self.tail = body[-_BEFORE:]
                 self.fail(len(body), provenance)
             else:
                 self.content(self.chain[0].kind, content, outer, provenance)
 
-    def open(self, header: bytes, body: bytes, before: bytes) -> bytes | None:
+    def open(self, header: bytes, body: bytes, before: bytes | None) -> bytes | None:
         """What a record carries, None if it opens with no cipher and no number that it may have."""
         if self.joining:
             content = self.session.join(self.direction, header, body, _provenance_at(self.pieces, self.at))

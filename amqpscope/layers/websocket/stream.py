@@ -1,8 +1,10 @@
 """One direction of WebSocket: the octets of the stream below in, those of binary messages out.
 
 Theory of operation. Payloads are handed on as they come, whether their frame is whole or not. What is missing
-in a payload costs only that. Where a header is missing, too, the next one is taken where a segment begins
-with frames that end exactly where it ends: other places are not certain enough.
+in a payload costs only that, and in one that is compressed the rest of its message. Where a header is
+missing, too, the next one is taken where a segment begins with a message, and its frames end exactly where
+the segment ends: other places are not certain enough. Where nothing makes sense behind that, it was chance,
+and the search goes on.
 """
 
 from typing import Any
@@ -15,6 +17,7 @@ from amqpscope.layers.websocket.frames import (
     BINARY,
     CLOSE,
     CONTINUATION,
+    TEXT,
     FrameHeader,
     Malformed,
     header_at,
@@ -44,12 +47,14 @@ class WebSocketStream(LayerStream):
         # The frame under way, and how many octets of its payload have come.
         self.frame: FrameHeader | None = None
         self.passed = 0
-        # The message under way is binary, and compressed.
+        # The message under way is binary, and compressed; what is left of it cannot be decompressed.
         self.binary = False
         self.compressed = False
+        self.spoilt = False
         self.inflater: Inflater | None = None
-        # A header is missing: frames are searched for. Nothing more is read.
+        # A header is missing: frames are searched for; they were, and were found. Nothing more is read.
         self.lost = False
+        self.resumed = False
         self.dead = False
         self.given = 0
         self.places = Places()
@@ -84,6 +89,7 @@ class WebSocketStream(LayerStream):
             if not self.begins_here(octets):
                 return
             self.lost = False
+            self.resumed = True
         at = 0
         while at < len(octets) and not (self.dead or self.lost):
             if self.frame is None:
@@ -106,7 +112,10 @@ class WebSocketStream(LayerStream):
         else:
             self.conduct.frame(header, self.inflater is not None)
         if isinstance(header, Malformed) or (header.compressed and self.inflater is None):
-            self.give_up("the next octets are not a WebSocket frame", provenance)
+            if self.resumed:
+                self.search_again(provenance)
+            else:
+                self.give_up("the next octets are not a WebSocket frame", provenance)
             return len(octets)
         self.pending = b""
         self.frame = header
@@ -114,6 +123,7 @@ class WebSocketStream(LayerStream):
         if not header.control and header.opcode != CONTINUATION:
             self.binary = header.opcode == BINARY
             self.compressed = header.compressed
+            self.spoilt = False
         return at + header.size - held
 
     def payload(self, octets: bytes, at: int, offset: int, provenance: Provenance) -> int:
@@ -130,7 +140,7 @@ class WebSocketStream(LayerStream):
                 if whole:
                     self.close(self.pending, provenance)
             self.pending = b"" if whole else self.pending
-        elif self.binary:
+        elif self.binary and not self.spoilt:
             self.message(plain, offset + end, frame.final and whole, provenance)
         if whole:
             self.frame = None
@@ -181,7 +191,7 @@ class WebSocketStream(LayerStream):
         inflater = self.inflater
         left = 0 if frame is None else frame.length - self.passed
         inside = exact and frame is not None and size <= left
-        if inside and frame is not None and (frame.control or not self.binary):
+        if inside and frame is not None and (frame.control or not self.binary or self.spoilt):
             self.passed += size
             self.pending = b""
         elif inside and not self.compressed:
@@ -197,10 +207,14 @@ class WebSocketStream(LayerStream):
                 inflater.lose()
                 if inflater.failed:
                     self.give_up(inflater.failed, Provenance(packet, time, -1))
-            self.lost = True
-            self.frame = None
-            self.pending = b""
-            return
+            if inside:
+                self.passed += size
+                self.spoilt = True
+            else:
+                self.lost = True
+                self.frame = None
+                self.pending = b""
+                return
         if frame is not None and self.passed == frame.length:
             self.frame = None
 
@@ -211,10 +225,20 @@ class WebSocketStream(LayerStream):
             header = header_at(octets, at, len(octets))
             if not isinstance(header, FrameHeader) or (len(header.key) > 0) != self.masked:
                 return False
-            if at == 0 and (header.opcode == CONTINUATION or (header.compressed and self.inflater is None)):
+            if header.opcode == TEXT or not header.shortest or (header.compressed and self.inflater is None):
+                return False
+            if at == 0 and (header.opcode == CONTINUATION or not header.final):
                 return False
             at += header.size + header.length
         return at == len(octets)
+
+    def search_again(self, provenance: Provenance) -> None:
+        """What was taken for frames was none."""
+        self.lost = True
+        self.resumed = False
+        self.pending = b""
+        self.above.tear(self.given, 1, provenance.packet, provenance.time)
+        self.given += 1
 
     def give_up(self, reason: str, provenance: Provenance) -> None:
         """Nothing more can be read of this direction."""
@@ -238,7 +262,7 @@ class WebSocketStream(LayerStream):
             header = (frame.size, first, frame.length, frame.key)
         return (
             (self.head, self.pending, self.passed, self.given),
-            (self.binary, self.compressed, self.lost, self.dead),
+            (self.binary, self.compressed, self.spoilt, self.lost, self.resumed, self.dead),
             header,
             None if self.inflater is None else self.inflater.dump(),
             self.places.dump(),
@@ -249,7 +273,7 @@ class WebSocketStream(LayerStream):
         """Go on where `dump` left off."""
         numbers, flags, header, inflater, places, conduct = state
         self.head, self.pending, self.passed, self.given = numbers
-        self.binary, self.compressed, self.lost, self.dead = flags
+        self.binary, self.compressed, self.spoilt, self.lost, self.resumed, self.dead = flags
         self.frame = None if header is None else FrameHeader(*header)
         self.inflater = None if inflater is None else Inflater.load(inflater)
         self.places = Places.load(places)
