@@ -521,7 +521,7 @@ class ConnectionAnalysis(FrameSink):
             judge = self.judge
             if judge is None:
                 protocol = protocol_of(connection.protocol)
-                judge = protocol.judge(connection, findings, output.context, output.allowance)
+                judge = protocol.judge(connection, findings, output.contexts, output.allowance)
                 judge.fresh = output.fresh
                 judge.amended = output.amended
                 judge.believe_log()

@@ -5,6 +5,7 @@ from amqpscope.limits import MAX_CAPTURE_NOTES
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.records import Counter, FrameRecord, FrameWatch
+from amqpscope.rules.context import Contexts
 from amqpscope.tracking.correlation_budget import CorrelationBudget
 
 __all__ = ["AnalysisOutput"]
@@ -30,8 +31,8 @@ class AnalysisOutput:
         self.messages: bool = messages
         # The dialect that is spoken, of a protocol that has several; "" to find out.
         self.dialect: str = ""
-        # Give findings the frames around them.
-        self.context: bool = context
+        # What gives findings the frames around them. None: nothing does.
+        self.contexts: Contexts | None = Contexts() if context else None
         # The capture goes on while it is looked at.
         self.live: bool = live
         # Takes the frames instead of records, once it is known who sends them.

@@ -97,10 +97,16 @@ class ConnectionTable(SegmentSink):
         self._lingering: list[tuple[ConnectionAnalysis, int]] = []
         # How many began since it was looked for silent ones.
         self._opened: i64 = 0
+        # The reader's buffer that the latest segment lies in, if findings get the frames around them.
+        self._buffer: bytes = b""
         # No segment follows.
         self._finished: bool = False
 
     def segment(self, segment: Segment) -> None:
+        contexts = self.output.contexts
+        if contexts is not None and segment.buf is not self._buffer:
+            self._buffer = segment.buf
+            contexts.release()
         key = segment.key
         flags: i64 = segment.flags
         direction: i64 = 0

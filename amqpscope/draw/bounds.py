@@ -13,7 +13,7 @@ class KnownBounds:
     """Follows one connection with a judge of its own, whose findings are dropped."""
 
     def __init__(self, connection: Connection) -> None:
-        self._judge = protocol_of(connection.protocol).judge(connection, [], False, None)
+        self._judge = protocol_of(connection.protocol).judge(connection, [], None, None)
         self._judge.believe_log()
 
     def take(self, record: FrameRecord) -> int:

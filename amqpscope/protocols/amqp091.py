@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from amqpscope.report.links import LinkNames
     from amqpscope.report.text_renderer import TextRenderer
     from amqpscope.rules.amqp091.judge import Judge091
+    from amqpscope.rules.context import Contexts
     from amqpscope.rules.judge import Judge
     from amqpscope.tracking.correlation_budget import CorrelationBudget
     from amqpscope.tracking.events import Conversation
@@ -146,10 +147,10 @@ class Amqp091(Protocol):
         self,
         connection: Connection,
         findings: list[Finding],
-        context: bool,
+        contexts: Contexts | None,
         budget: CorrelationBudget | None,
     ) -> Judge:
-        return _judge()(connection, findings, context, budget)
+        return _judge()(connection, findings, contexts, budget)
 
     def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
         return _judge().load(state, connection, findings)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from amqpscope.model.records import Connection
     from amqpscope.report.json_renderer import JsonRenderer
     from amqpscope.report.text_renderer import TextRenderer
+    from amqpscope.rules.context import Contexts
     from amqpscope.rules.judge import Judge
     from amqpscope.tracking.correlation_budget import CorrelationBudget
 
@@ -63,12 +64,12 @@ class Amqp10Draft2011(Amqp10):
         self,
         connection: Connection,
         findings: list[Finding],
-        context: bool,
+        contexts: Contexts | None,
         budget: CorrelationBudget | None,
     ) -> Judge:
         from amqpscope.rules.amqp10_draft2011.judge import JudgeDraft2011
 
-        return JudgeDraft2011(connection, findings, context, budget)
+        return JudgeDraft2011(connection, findings, contexts, budget)
 
     def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
         from amqpscope.rules.amqp10_draft2011.judge import JudgeDraft2011

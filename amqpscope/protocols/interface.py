@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from amqpscope.report.json_renderer import JsonRenderer
     from amqpscope.report.links import LinkNames
     from amqpscope.report.text_renderer import TextRenderer
+    from amqpscope.rules.context import Contexts
     from amqpscope.rules.judge import Judge
     from amqpscope.tracking.correlation_budget import CorrelationBudget
     from amqpscope.tracking.events import Conversation
@@ -155,7 +156,7 @@ class Protocol(RuleSpace, ABC):
         self,
         connection: Connection,
         findings: list[Finding],
-        context: bool,
+        contexts: Contexts | None,
         budget: CorrelationBudget | None,
     ) -> Judge:
         """The judge of a connection, see `Judge`.

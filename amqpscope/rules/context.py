@@ -1,6 +1,8 @@
 """A few frames of a connection around a frame at fault, for people to look at.
 
-Frames lie in the reader's large buffers, so the context copies what it keeps, and keeps little.
+Frames lie in the reader's large buffers. Most frames are forgotten while their buffer is still read, so a
+context copies a frame only when the reader goes on to another buffer, or when a finding needs the frame. A
+context keeps little.
 """
 
 from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_KEPT, CONTEXT_OCTETS
@@ -9,17 +11,47 @@ from amqpscope.model.records import CLIENT, FrameRecord, FrameRef
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.tracking.amqp10.identity import Link
 from amqpscope.tracking.amqp10.link import LinkEnd
+from dissectors.wire import i64
 
-__all__ = ["Context"]
+__all__ = ["Context", "Contexts"]
+
+
+class Contexts:
+    """The contexts of all connections of a capture."""
+
+    def __init__(self) -> None:
+        # The contexts that have seen frames since the reader's buffer changed.
+        self._borrowing: list[Context] = []
+
+    def borrows(self, context: "Context") -> None:
+        """The context keeps a frame that lies in the reader's buffer."""
+        self._borrowing.append(context)
+
+    def release(self) -> None:
+        """The reader goes on to another buffer: copy what is kept out of the buffer before."""
+        for context in self._borrowing:
+            context.copy_out()
+            context.borrowing = False
+        self._borrowing.clear()
 
 
 class Context:
-    """Sees all frames of a connection, and gives each finding the frames around its own."""
+    """Sees all frames of a connection, and gives each finding the frames around its own.
 
-    def __init__(self) -> None:
+    contexts: says when the reader's buffer changes.
+    """
+
+    def __init__(self, contexts: Contexts) -> None:
+        self._contexts: Contexts = contexts
+        # The latest frames, as a ring that begins at `_oldest`.
         self._latest: list[FrameRecord] = []
         # The end of the link that the sender of each of them names in it.
         self._ends: list[LinkEnd | None] = []
+        self._oldest: i64 = 0
+        # How many frames came since the latest frames were copied.
+        self._uncopied: i64 = 0
+        # Whether the contexts know that frames came since the reader's buffer changed.
+        self.borrowing: bool = False
         # Excerpts that later frames still belong to, and how many frames each will have.
         self._awaiting: list[tuple[list[FrameRecord], list[object], int]] = []
         # The last end that was asked for, and its link.
@@ -31,25 +63,39 @@ class Context:
 
         end: of the link that the frame is about, None if it is about none.
         """
-        record = _kept(record)
+        if not self.borrowing:
+            self.borrowing = True
+            self._contexts.borrows(self)
+        self._uncopied += 1
+        if len(self._latest) < CONTEXT_KEPT:
+            self._latest.append(record)
+            self._ends.append(end)
+        else:
+            oldest = self._oldest
+            self._latest[oldest] = record
+            self._ends[oldest] = end
+            self._oldest = 0 if oldest + 1 == CONTEXT_KEPT else oldest + 1
         if self._awaiting:
-            left: list[tuple[list[FrameRecord], list[object], int]] = []
-            for frames, links, whole in self._awaiting:
-                frames.append(record)
-                links.append(self._link_of(end, record))
-                if len(frames) < whole:
-                    left.append((frames, links, whole))
-            self._awaiting = left
-        self._latest.append(record)
-        self._ends.append(end)
-        if len(self._latest) > CONTEXT_KEPT:
-            del self._latest[0]
-            del self._ends[0]
+            self._await(end)
         for finding in found:
             frames, links, whole = self.around(finding.spot)
             finding.around = frames
             finding.around_links = links
             finding.around_whole = whole
+
+    def copy_out(self) -> None:
+        """Copy the frames that are kept out of the reader's buffer."""
+        kept: i64 = len(self._latest)
+        count: i64 = self._uncopied
+        if count > kept:
+            count = kept
+        while count > 0:
+            at: i64 = self._oldest + kept - count
+            if at >= kept:
+                at -= kept
+            self._latest[at] = _kept(self._latest[at])
+            count -= 1
+        self._uncopied = 0
 
     def around(self, spot: FrameRef) -> tuple[list[FrameRecord], list[object], int]:
         """The frames around one frame, or around the newest if that frame is not kept any more, and their
@@ -58,7 +104,7 @@ class Context:
         Both lists grow with the next frames of the connection until they have as many entries as the third
         value says.
         """
-        latest = self._latest
+        latest = self._in_order()
         at = spot.among(latest)
         if at < 0:
             at = len(latest) - 1
@@ -72,10 +118,34 @@ class Context:
 
     def ended(self, found: list[Finding]) -> None:
         """The connection is over, and the finding was made because of that."""
+        if not found:
+            return
+        latest = self._in_order()
         for finding in found:
-            finding.around = self._latest[-CONTEXT_BEFORE:]
-            finding.around_links = self._links(max(len(self._latest) - CONTEXT_BEFORE, 0), len(self._latest))
+            finding.around = latest[-CONTEXT_BEFORE:]
+            finding.around_links = self._links(max(len(latest) - CONTEXT_BEFORE, 0), len(latest))
             finding.around_whole = len(finding.around)
+
+    def _await(self, end: LinkEnd | None) -> None:
+        """Add the newest frame to the excerpts that it still belongs to."""
+        record = self._in_order()[-1]
+        left: list[tuple[list[FrameRecord], list[object], int]] = []
+        for frames, links, whole in self._awaiting:
+            frames.append(record)
+            links.append(self._link_of(end, record))
+            if len(frames) < whole:
+                left.append((frames, links, whole))
+        self._awaiting = left
+
+    def _in_order(self) -> list[FrameRecord]:
+        """The latest frames, copied out of the reader's buffer, the oldest first."""
+        self.copy_out()
+        oldest = self._oldest
+        if oldest > 0:
+            self._latest = self._latest[oldest:] + self._latest[:oldest]
+            self._ends = self._ends[oldest:] + self._ends[:oldest]
+            self._oldest = 0
+        return self._latest
 
     def _links(self, first: int, behind: int) -> list[object]:
         """The links of some of the frames that are kept."""

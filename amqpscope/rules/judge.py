@@ -11,7 +11,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.reaction import OTHER_ERROR, Reaction
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.reassembly.provenance import Provenance
-from amqpscope.rules.context import Context
+from amqpscope.rules.context import Context, Contexts
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import PeerError
 from amqpscope.rules.profiles import HABITUAL, PROFILES, Profile, recognised, which
@@ -36,18 +36,18 @@ class Judge(ABC):
 
     findings: where finished findings go, those of one connection in the order in which they were made. A
     finding waits in `made` until the other peer has reacted, until too many others were made, or until the
-    connection is over. context: gives each finding the frames around it. fresh: receives findings at once,
-    while they still wait; amended: receives them again when the other peer has reacted; None: nobody receives
-    them early.
+    connection is over. contexts: give findings the frames around them; None: findings get no such frames.
+    fresh: receives findings at once, while they still wait; amended: receives them again when the other peer
+    has reacted; None: nobody receives them early.
     """
 
     def __init__(
-        self, connection: Connection, findings: list[Finding], made: list[Finding], context: bool
+        self, connection: Connection, findings: list[Finding], made: list[Finding], contexts: Contexts | None
     ) -> None:
         self.connection: Connection = connection
         self.findings: list[Finding] = findings
         self.made: list[Finding] = made
-        self.context: Context | None = Context() if context else None
+        self.context: Context | None = None if contexts is None else Context(contexts)
         self.fresh: list[Finding] | None = None
         self.amended: list[Finding] | None = None
         # The newest errors of both peers, and the ends of their streams: a fault may show only after them.

@@ -139,7 +139,7 @@ class Replay:
         judge = self._judge
         if judge is None:
             protocol = protocol_of(self.connection.protocol)
-            self._judge = judge = protocol.judge(self.connection, [], False, None)
+            self._judge = judge = protocol.judge(self.connection, [], None, None)
             judge.believe_log()
             self._grounds = protocol.grounds()
             self.first_packet = int(record.packet)

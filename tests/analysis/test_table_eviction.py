@@ -16,6 +16,7 @@ from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.limits import MAX_OTHER_CONNECTIONS
+from amqpscope.model.records import FrameRef
 from amqpscope.reassembly.connection import TcpConnection
 
 FIN, SYN, ACK = 1, 2, 16
@@ -68,8 +69,8 @@ class Judged:
     ENDS = (bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)))
     KEYS = (ENDS[0] + ENDS[1] + b"\xc7\x5a\x16\x28", ENDS[1] + ENDS[0] + b"\x16\x28\xc7\x5a")
 
-    def __init__(self) -> None:
-        self.table = ConnectionTable("capture", AnalysisOutput(records=False, judge=True))
+    def __init__(self, context: bool = False) -> None:
+        self.table = ConnectionTable("capture", AnalysisOutput(records=False, judge=True, context=context))
         self.packet = 0
         self.segment(0, 99, -1, SYN)
         self.segment(1, 499, 100, SYN | ACK)
@@ -97,6 +98,26 @@ def test_a_connection_that_waits_keeps_nothing_of_the_reader() -> None:
     judged.segment(0, 100 + len(said), 500, ACK, block, len(more))
     assert judged.table.frames() == 3
     assert sys.getrefcount(block) == before
+
+
+def test_frames_kept_for_later_findings_are_copied_when_the_reader_goes_on() -> None:
+    judged = Judged(context=True)
+    said = amqp.AMQP_HEADER + amqp.frame(amqp.open_(container_id="c"))
+    end = 100 + len(said)
+    more = amqp.frame(b"")
+    block = more + bytes(1000)
+    before = sys.getrefcount(block)
+    judged.segment(0, 100, 500, ACK, said)
+    judged.segment(1, 500, end, ACK, said)
+    judged.segment(0, end, 500 + len(said), ACK, block, len(more))
+    (analysis,) = judged.table.open_connections()
+    assert analysis.judge is not None
+    assert analysis.judge.context is not None
+    assert judged.table.output.findings == []
+    judged.segment(1, 500 + len(said), end + len(more), ACK, bytes(2000), 0)
+    assert sys.getrefcount(block) == before
+    kept, _links, _whole = analysis.judge.context.around(FrameRef(0, 5, 5, len(said), "empty", 0))
+    assert [record.frame.raw for record in kept][-1] == more
 
 
 def test_a_connection_that_ended_has_been_judged() -> None:

@@ -23,6 +23,7 @@ from amqpscope.report.json_renderer import JsonRenderer
 from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.rules.case import Case
 from amqpscope.rules.catalogue import catalogue
+from amqpscope.rules.context import Contexts
 from amqpscope.rules.declaration import DECLARED, SUBJECTS, Rules
 from amqpscope.rules.judge import Judge
 from amqpscope.tracking.inbox import Arrival, Recipient
@@ -100,9 +101,9 @@ class ToyEnd(Recipient):
 
 
 class ToyJudge(Judge):
-    def __init__(self, connection: Connection, findings: list[Finding], context: bool) -> None:
+    def __init__(self, connection: Connection, findings: list[Finding], contexts: Contexts | None) -> None:
         self.case = Case(connection)
-        super().__init__(connection, findings, self.case.findings, context)
+        super().__init__(connection, findings, self.case.findings, contexts)
         self.ends = (ToyEnd(), ToyEnd())
 
     def take(self, record: FrameRecord) -> None:
@@ -166,11 +167,13 @@ class Toy(Protocol):
     def load_decoder(self, state: tuple[object, ...]) -> StreamDecoder:
         return ToyDecoder.load(state)
 
-    def judge(self, connection: Connection, findings: list[Finding], context: bool, budget: Any) -> Judge:
-        return ToyJudge(connection, findings, context)
+    def judge(
+        self, connection: Connection, findings: list[Finding], contexts: Contexts | None, budget: Any
+    ) -> Judge:
+        return ToyJudge(connection, findings, contexts)
 
     def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
-        return ToyJudge(connection, findings, False)
+        return ToyJudge(connection, findings, None)
 
     def json_renderer(self) -> JsonRenderer:
         return ToyJson()

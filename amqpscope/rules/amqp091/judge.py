@@ -34,7 +34,7 @@ from amqpscope.rules.amqp091 import (
 from amqpscope.rules.amqp091 import channel as channel_rules
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.proof import prove
-from amqpscope.rules.context import Context
+from amqpscope.rules.context import Context, Contexts
 from amqpscope.rules.declaration import DECLARED
 from amqpscope.rules.judge import NO_RECORD, Judge
 from amqpscope.rules.overdue import Overdue
@@ -87,11 +87,11 @@ class Judge091(Judge):
         self,
         connection: Connection,
         findings: list[Finding],
-        context: bool,
+        contexts: Contexts | None,
         allowance: CorrelationBudget | None = None,
     ) -> None:
         self.case: Case091 = Case091(connection)
-        super().__init__(connection, findings, self.case.findings, context)
+        super().__init__(connection, findings, self.case.findings, contexts)
         self.client: Endpoint091 = Endpoint091(CLIENT)
         self.server: Endpoint091 = Endpoint091(SERVER)
         self.follow()
@@ -515,7 +515,7 @@ class Judge091(Judge):
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge091":
         """A judge that continues where `dump` left off."""
         client, server, pace, made, reported, (topology_log, over), errors = state
-        judge = Judge091(connection, findings, False)
+        judge = Judge091(connection, findings, None)
         judge.client = Endpoint091.load(client)
         judge.server = Endpoint091.load(server)
         judge.follow()

@@ -43,6 +43,7 @@ from amqpscope.rules.amqp10 import (
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.fields import RULES as _OF_FIELDS  # noqa: F401
 from amqpscope.rules.amqp10.proof import prove
+from amqpscope.rules.context import Contexts
 from amqpscope.rules.declaration import DECLARED
 from amqpscope.rules.judge import NO_RECORD, Judge
 from amqpscope.rules.overdue import Overdue
@@ -93,11 +94,11 @@ class Judge10(Judge):
         self,
         connection: Connection,
         findings: list[Finding],
-        context: bool,
+        contexts: Contexts | None,
         allowance: CorrelationBudget | None = None,
     ) -> None:
         self.case: Case10 = Case10(connection)
-        super().__init__(connection, findings, self.case.findings, context)
+        super().__init__(connection, findings, self.case.findings, contexts)
         self.client: Endpoint10 = Endpoint10(CLIENT, allowance)
         self.server: Endpoint10 = Endpoint10(SERVER, allowance)
         self.follow()
@@ -362,7 +363,7 @@ class Judge10(Judge):
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge10":
         """A judge that goes on where `dump` left off."""
-        judge = Judge10(connection, findings, False)
+        judge = Judge10(connection, findings, None)
         judge.restore(state)
         return judge
 

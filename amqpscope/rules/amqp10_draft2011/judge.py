@@ -27,6 +27,7 @@ from amqpscope.rules.amqp10_draft2011.case import CaseDraft2011
 from amqpscope.rules.amqp10_draft2011.fields import RULES as _OF_FIELDS  # noqa: F401
 from amqpscope.rules.amqp10_draft2011.messages import RULES as _OF_MESSAGES  # noqa: F401
 from amqpscope.rules.amqp10_draft2011.sizes import RULES as _OF_SIZES  # noqa: F401
+from amqpscope.rules.context import Contexts
 from amqpscope.tracking.amqp10.endpoint_state import doubt
 from amqpscope.tracking.amqp10.legibility import SESSION
 from amqpscope.tracking.amqp10.link import UNKNOWN as NO_NUMBER
@@ -60,10 +61,10 @@ class JudgeDraft2011(Judge10):
         self,
         connection: Connection,
         findings: list[Finding],
-        context: bool,
+        contexts: Contexts | None,
         allowance: CorrelationBudget | None = None,
     ) -> None:
-        super().__init__(connection, findings, context, allowance)
+        super().__init__(connection, findings, contexts, allowance)
         # The same as `case`, by its own class.
         self.own: CaseDraft2011 = CaseDraft2011(connection)
         self.case = self.own
@@ -250,7 +251,7 @@ class JudgeDraft2011(Judge10):
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "JudgeDraft2011":
         """A judge that goes on where `dump` left off."""
         final, next_ids, progress, octets, transactions = state
-        judge = JudgeDraft2011(connection, findings, False)
+        judge = JudgeDraft2011(connection, findings, None)
         judge.restore(final)
         judge.next_ids = dict(next_ids)
         judge.progress = {key: Progress.load(one) for key, one in progress}

@@ -22,7 +22,7 @@ def test_a_final_transfer_leaves_the_deliveries_of_other_handles_unsettled() -> 
     d.client.transfer(handle=0)
     with Capture(BytesIO(d.pcap()), name="dialogue") as capture:
         *before, last = capture
-    judge = JudgeDraft2011(last.connection, [], False)
+    judge = JudgeDraft2011(last.connection, [], None)
     for record in before:
         judge.take(record)
     session = judge.client.session_on(0)

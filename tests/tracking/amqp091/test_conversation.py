@@ -153,7 +153,7 @@ def test_endpoints_of_the_rules_have_the_same_deliveries_messages_and_requests(p
             if connection.protocol != "amqp091":
                 continue
             if connection not in pairs:
-                judge = Judge091(connection, [], False)
+                judge = Judge091(connection, [], None)
                 conversation = Conversation091()
                 conversation.subscribe(Compared(judge))
                 pairs[connection] = (conversation, judge)
