@@ -831,6 +831,12 @@ MIN_SHARED_OCTETS: Final = 8 * 1024 * 1024
 MAX_JOBS: Final = 64
 """Processes that analyse one capture. Each follows the TCP of all connections, so more gain nothing."""
 
+MIN_AHEAD_OCTETS: Final = 256 * 1024
+"""Octets of a capture that a process reads beside other captures. A smaller one is read sooner than that."""
+
+MAX_AHEAD_PER_JOB: Final = 4
+"""Captures for each process that are read before their turn comes: their results wait in temporary files."""
+
 SHARE_PROBE: Final = 1024 * 1024
 """Octets of a capture between two looks whether its connections can be shared out."""
 

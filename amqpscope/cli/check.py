@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import InputOptions, JobsOption, Paths, jobs_of
+from amqpscope.cli.inputs import InputOptions, JobsOption, Paths
 from amqpscope.cli.judging import (
     POLICY_PANEL,
     DiagnosisOptions,
@@ -27,6 +27,7 @@ from amqpscope.cli.reports import Reports, in_folder
 from amqpscope.cli.selection import Selection, parse_bound
 from amqpscope.cli.status import Status, of_outcome, worst
 from amqpscope.errors import FilterError
+from amqpscope.input.jobs import jobs_of
 from amqpscope.policy.baseline import may_be_written, write_baseline
 from amqpscope.policy.configuration import nearest_word
 from amqpscope.policy.judging import CaptureOutcome, judge
@@ -233,9 +234,9 @@ def check(
         raise FilterError("--write-baseline: cannot be combined with --baseline")
     if write in ("", "-"):
         raise FilterError(f"--write-baseline {write}: must name a file")
-    processes = jobs_of(jobs)
-    policy = Policy(configuration, given, today(), write)
     values = configuration.values
+    processes = jobs_of(jobs) if jobs is not None else values.get("jobs", 1)
+    policy = Policy(configuration, given, today(), write)
     if form is None:
         form = str(values.get("format", DEFAULT))
     elif form not in NAMES:

@@ -82,6 +82,7 @@ DEFAULTS: dict[str, object] = {
     "output": [],
     "baseline": None,
     "max-per-rule": 3,
+    "jobs": 1,
     "tls-keylog": [],
     "tls-key": [],
     "diagnoses": True,

@@ -12,6 +12,7 @@ from amqpscope.cli.inputs import CaptureArgument
 from amqpscope.cli.selection import Selection
 from amqpscope.cutting.cut import CutSource
 from amqpscope.errors import OutputError
+from amqpscope.input.ahead import size_of
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.policy.judging import judge
 from amqpscope.policy.policy import Policy
@@ -55,6 +56,10 @@ class _Cut:
         self.name = CUT_NAME
         self._path = path
         self._source = source
+
+    @property
+    def size(self) -> int:
+        return size_of([self._path])
 
     def open(self, options: CaptureOptions) -> Capture:
         return self._source.open(self._path, CUT_NAME)

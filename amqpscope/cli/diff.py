@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import DecodingOptions, JobsOption, jobs_of
+from amqpscope.cli.inputs import DecodingOptions, JobsOption
 from amqpscope.cli.judging import FindingOptions, RuleOptions, StatusOptions, given_of, today
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import ObjectFormat, TextOrJson, meter, notes_to_stderr, read_or_not, say
@@ -16,6 +16,7 @@ from amqpscope.diff.excerpts import ComparedFrames, wanted_of
 from amqpscope.diff.json_form import comparison_object
 from amqpscope.diff.text import comparison_lines
 from amqpscope.errors import FilterError
+from amqpscope.input.jobs import jobs_of
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.policy.policy import Policy
 

@@ -14,10 +14,10 @@ from amqpscope.cli.option_groups import OptionGroup
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status
 from amqpscope.errors import CaptureError, FilterError
+from amqpscope.input.ahead import size_of
 from amqpscope.input.capture import Capture, CaptureOptions, together
 from amqpscope.input.key_log import tls_secrets
 from amqpscope.layers.secrets import Secrets
-from amqpscope.limits import MAX_JOBS
 from amqpscope.policy.configuration import Configuration
 from amqpscope.report.outcome import nothing_to
 from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
@@ -31,7 +31,6 @@ __all__ = [
     "Paths",
     "ReadingOptions",
     "capture_status",
-    "jobs_of",
     "same_file",
 ]
 
@@ -56,7 +55,7 @@ JobsOption = Annotated[
         "many processes as there are processors. [default: 1]",
     ),
 ]
-"""Option of the commands that can read in several processes: see `jobs_of`."""
+"""Option of the commands that can read in several processes: see `amqpscope.input.jobs`."""
 
 
 class Through(enum.StrEnum):
@@ -74,8 +73,6 @@ class Dialect(enum.StrEnum):
 
 _CALLED_SO = re.compile(r"\.(pcap|pcapng|cap)(\.(gz|zst))?$", re.IGNORECASE)
 
-_NUMBER = re.compile(r"[0-9]{1,3}")
-
 _NAMED = 5
 """Files that are called as captures and are none, of which the names are said."""
 
@@ -90,6 +87,11 @@ class CaptureArgument:
         self.secrets: Secrets | None = None
         self.refusal = refusal
         self.name = together(paths)
+
+    @property
+    def size(self) -> int:
+        """Octets of its files, 0 if it is unknown."""
+        return 0 if self.refusal else size_of(self.paths)
 
     def open(self, options: CaptureOptions) -> Capture:
         """The capture. Raises CaptureError."""
@@ -263,19 +265,6 @@ def _files(directory: str) -> Iterator[tuple[str, str]]:
             yield path, error.strerror or str(error)
             continue
         waiting += entries
-
-
-def jobs_of(jobs: str | None) -> int:
-    """How many processes the option asks for: `auto`, or a number. Raises FilterError."""
-    if jobs is None:
-        return 1
-    if jobs == "auto":
-        # Those that this process may use, where the system can tell.
-        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return min(usable, MAX_JOBS)
-    if not _NUMBER.fullmatch(jobs) or not 1 <= int(jobs) <= MAX_JOBS:
-        raise FilterError(f"--jobs {jobs}: must be auto or a number from 1 to {MAX_JOBS}")
-    return int(jobs)
 
 
 def same_file(path: str, other: str) -> bool:

@@ -101,7 +101,8 @@ class PagedOutput(io.TextIOBase):
 
     def flush(self) -> None:
         """What is held back stays until it is known whether it fits."""
-        if self._pager is not None:
+        # Python flushes it once more when nobody needs it any more: by then the pager is closed.
+        if self._pager is not None and not self._pager.closed:
             self._pager.flush()
 
     def finish(self) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.inputs import DecodingOptions, jobs_of
+from amqpscope.cli.inputs import DecodingOptions
 from amqpscope.cli.interruptible import cancel_spark, interruptible
 from amqpscope.cli.judging import (
     STATUS_PANEL,
@@ -48,6 +48,7 @@ from amqpscope.cli.spark_options import (
 )
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import FilterError
+from amqpscope.input.jobs import jobs_of
 from amqpscope.model.note import INTERNAL
 from amqpscope.policy.config_finding import ConfigFinding
 from amqpscope.policy.policy import Policy, Rulings

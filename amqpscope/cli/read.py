@@ -14,7 +14,6 @@ from amqpscope.cli.inputs import (
     Paths,
     ReadingOptions,
     capture_status,
-    jobs_of,
 )
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import progress, say
@@ -26,6 +25,7 @@ from amqpscope.cli.timeline_writers import LadderWriter, TimelineWriter
 from amqpscope.cli.writers import CensusWriter, FramesJsonWriter, FrameWriter
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions
+from amqpscope.input.jobs import jobs_of
 from amqpscope.input.shared_work import SharedWork
 from amqpscope.limits import MAX_LINKED_MESSAGES
 from amqpscope.model.records import Connection, FrameRecord

@@ -16,7 +16,6 @@ from amqpscope.cli.inputs import (
     Paths,
     ReadingOptions,
     capture_status,
-    jobs_of,
 )
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import TextOrJson, progress, say
@@ -26,6 +25,7 @@ from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.input.diagnoses_work import DiagnosesWork
+from amqpscope.input.jobs import jobs_of
 from amqpscope.limits import MAX_SUMMARY_DETAILS, MAX_SUMMARY_ROWS
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding

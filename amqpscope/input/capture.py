@@ -116,11 +116,13 @@ class Capture:
         self._table = ConnectionTable(self.name, output, kept)
         # Connections that were still open when the reading was broken off in the middle of a block.
         self._cut_off: list[ConnectionAnalysis] = []
-        self._jobs = 1 if via else options.jobs
+        self._jobs = options.jobs
         # What is done with the frames and connections, where several processes do it.
         self._work: SharedWork | None = None
         # Shares out the connections, if several processes are wanted and can be used.
         self._sharing: Sharing | None = None
+        # Reads the next block, each time it is asked; None until reading begins.
+        self._reading: Iterator[None] | None = None
         # All was read, and the last connections are brought to their end.
         self.ending = False
         self._begun = False
@@ -259,6 +261,29 @@ class Capture:
         taken = zip(values, self._table.output.take_findings(), strict=True)
         return [(value, finding) for value, one in taken for finding in self._shown([one])]
 
+    def read_ahead(self) -> bool:
+        """Have another process read all of it, beginning now; `blocks` gives what it finds.
+
+        False if that cannot be done. To be called before the first block, and behind `watch` and `share`.
+        """
+        from amqpscope.input.workers import NotShared, may_fork
+
+        sharing = self._may_share(1) if may_fork() else None
+        if sharing is None:
+            return False
+        self._reading = self._parts()
+        try:
+            sharing.start(self, self._reading)
+        except NotShared:
+            return False  # the system allows no more processes
+        self._sharing = sharing
+        return True
+
+    @property
+    def being_read(self) -> bool:
+        """Whether a process that reads ahead is not done yet."""
+        return self._sharing is not None and self._sharing.running
+
     def blocks(self) -> Iterator[list[FrameRecord]]:
         """The frame records that each block of the file completes; the last come when it ends.
 
@@ -269,30 +294,34 @@ class Capture:
         if self._closed:
             raise CaptureError(f"{self.name}: is closed")
         self._begun = True
-        reading = (
-            self._through_tshark()
-            if self._via
-            else self._one()
-            if len(self._sources) == 1
-            else self._merged()
-        )
-        self._sharing = self._may_share()
+        ahead = self._reading is not None and self._sharing is not None
+        reading = self._reading or self._parts()
+        if ahead and (yield from self._shared(reading)):
+            return
+        if not ahead:
+            self._sharing = None if self._jobs == 1 else self._may_share(self._jobs)
         for _ in reading:
             yield self._complete()
             if self._sharing is not None and self._sharing.due(self.octets_read, self.size or 0):
                 if (yield from self._shared(reading)):
                     return
 
+    def _parts(self) -> Iterator[None]:
+        """Read the capture; gives way after each part of it."""
+        if self._via:
+            return self._through_tshark()
+        return self._one() if len(self._sources) == 1 else self._merged()
+
     def _complete(self) -> list[FrameRecord]:
         """What the last block completed: its notes are taken, and its frames given."""
         self.notes += self._table.take_notes()
         return self._table.output.take_records()
 
-    def _may_share(self) -> "Sharing | None":
-        """What shares out the connections, if that is wanted and possible."""
+    def _may_share(self, jobs: int) -> "Sharing | None":
+        """What shares out the connections to so many processes, if that is possible."""
         watch = self._table.output.watch
         files = all(source.again and source.size is not None for source in self._sources)
-        if self._jobs == 1 or not files or self._decoder is not None or self._table.output.secrets.given:
+        if self._via or not files or self._decoder is not None or self._table.output.secrets.given:
             return None
         from amqpscope.diagnoses.capture import CaptureDiagnoses
         from amqpscope.input.diagnoses_work import DiagnosesWork
@@ -306,7 +335,7 @@ class Capture:
             if watch is not None and not isinstance(watch, CaptureDiagnoses):
                 return None
             work = SharedWork() if watch is None else DiagnosesWork(watch)
-        return Sharing(self._jobs, self._table, self._sources, work)
+        return Sharing(jobs, self._table, self._sources, work)
 
     def _shared(self, reading: Iterator[None]) -> Generator[list[FrameRecord], None, bool]:
         """`blocks` of what is left, by several processes. False: it is to be read by this one."""

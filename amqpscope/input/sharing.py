@@ -107,13 +107,24 @@ class Sharing:
             return False  # frames stay in the process that has decoded them
         return lasts and rest >= MIN_SHARED_OCTETS and self._work.ready and may_fork()
 
+    @property
+    def running(self) -> bool:
+        """Whether a worker still reads."""
+        return self._workers is not None and self._workers.running
+
+    def start(self, capture: "Capture", rest: Iterator[None]) -> None:
+        """Let the workers begin; `share` takes what they find. As `share` otherwise."""
+        self._workers = Workers(self._jobs, lambda worker: self._analyse(worker, capture, rest))
+
     def share(self, capture: "Capture", rest: Iterator[None]) -> Iterator[None]:
         """Share out what is left of the capture; gives way while workers read, and after each block.
 
         rest: reads the next block of the capture, each time it is asked. Raises NotShared, with nothing
         changed, if one process has to read on; CaptureError if a worker was killed.
         """
-        self._workers = Workers(self._jobs, lambda worker: self._analyse(worker, capture, rest))
+        if self._workers is None:
+            self.start(capture, rest)
+        assert self._workers is not None
         try:
             yield from self._workers.wait()
             if not self._workers.agree():

@@ -114,6 +114,13 @@ class Workers:
         """Octets of the capture that all workers have read."""
         return min(int(row[0]) for row in _COUNTS.iter_unpack(self._counts))
 
+    @property
+    def running(self) -> bool:
+        """Whether one of them has not ended yet."""
+        open_pipes = [one.pipe for one in self._processes if one.running]
+        ended, _, _ = select.select(open_pipes, [], [], 0)
+        return len(ended) < len(open_pipes)
+
     def agree(self) -> bool:
         """Whether all workers have seen the same blocks and steps."""
         return len({row[1:3] for row in _COUNTS.iter_unpack(self._counts)}) == 1

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from amqpscope.diagnoses.registry import known_codes, known_limits
 from amqpscope.errors import ConfigurationError, FilterError
-from amqpscope.limits import MAX_CONFIGURATION
+from amqpscope.input.jobs import jobs_of
+from amqpscope.limits import MAX_CONFIGURATION, MAX_JOBS
 from amqpscope.policy.allow_list import PEERS, SCOPES, Allowance
 from amqpscope.policy.bounded_file import octets_of
 from amqpscope.policy.selectors import Selector, selectors
@@ -168,6 +169,12 @@ class _Reader:
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST:
             raise self._wrong(key, "must be a number, 1 or more")
         return value
+
+    def jobs(self, key: str, value: object) -> int:
+        try:
+            return jobs_of(str(value), "")
+        except FilterError:
+            raise self._wrong(key, f'must be "auto" or a number from 1 to {MAX_JOBS}') from None
 
     def text(self, key: str, value: object) -> str:
         if not _is_text(value):
@@ -324,6 +331,7 @@ KEYS: Final[dict[str, Callable[[_Reader, str, Any], object]]] = {
     "output": _Reader.texts,
     "baseline": _Reader.text,
     "max-per-rule": _Reader.count,
+    "jobs": _Reader.jobs,
     "tls-keylog": _Reader.texts,
     "tls-key": _Reader.texts,
     "diagnoses": _Reader.boolean,

@@ -10,12 +10,14 @@ A hearer is given meanwhile what happens, so that nothing has to be kept.
 import enum
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.errors import CaptureError
+from amqpscope.input.ahead import ReadAhead, size_of
 from amqpscope.input.capture import Capture, CaptureOptions
-from amqpscope.input.meter import Metering, unmeasured
+from amqpscope.input.meter import Meter, Metering, unmeasured
 from amqpscope.input.selection import FrameSelection
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
@@ -58,9 +60,14 @@ class CaptureOutcome(enum.StrEnum):
 
 
 class Readable(Protocol):
-    """A capture that can be opened, and what it is called until then."""
+    """A capture that can be opened, and what it is called until then. size: octets of its files, 0 if it
+    is unknown.
+    """
 
     name: str
+
+    @property
+    def size(self) -> int: ...
 
     def open(self, options: CaptureOptions) -> Capture:
         """The capture. Raises CaptureError."""
@@ -72,8 +79,25 @@ class _File:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.name = os.fspath(path)
 
+    @property
+    def size(self) -> int:
+        return size_of([self.name])
+
     def open(self, options: CaptureOptions) -> Capture:
         return Capture(self.name, options)
+
+
+class _GoingOn:
+    """Sees how far a capture has been read, and has the next ones read meanwhile."""
+
+    def __init__(self, meter: Meter, ahead: ReadAhead) -> None:
+        self._meter = meter
+        self._ahead = ahead
+
+    def update(self) -> None:
+        """A block was read."""
+        self._meter.update()
+        self._ahead.go_on()
 
 
 class JudgedCapture:
@@ -179,13 +203,13 @@ def judge(
     meter: Metering = unmeasured,
     jobs: int = 1,
 ) -> CheckRun:
-    """Judge captures, one after the other, each on its own.
+    """Judge captures, in their order, each on its own.
 
     captures: paths, or what can be opened. hearer: is given meanwhile. gather: keep the findings; context:
     with the frames around them. diagnoses: make them, even if no hearer wants them. wanted: which findings
     are asked for, None for all. meter: what is to be around the reading of a capture, and is notified of its
-    blocks. jobs: how many processes may analyse a capture; the result is the same. What cannot be read is an
-    outcome, no exception.
+    blocks. jobs: how many processes may read captures, several of them side by side or one together; the
+    result is the same. What cannot be read is an outcome, no exception.
     """
     run = CheckRun(policy)
     rulings = Rulings(policy)
@@ -201,19 +225,39 @@ def judge(
         spec=policy.spec,
         jobs=jobs,
     )
-    for one in captures:
-        source = _File(one) if isinstance(one, str | os.PathLike) else one
-        judged = JudgedCapture(source.name)
-        run.captures.append(judged)
-        listening.begin(source.name)
-        try:
-            with source.open(options) as capture:
-                judged.capture = capture if gather else None
-                _judge_one(capture, judged, rulings, listening, diagnose, wanted, meter)
-        except CaptureError as error:
-            judged.outcome = CaptureOutcome.failure
-            judged.reason = str(error)
-            listening.fail(str(error))
+    sources = [_File(one) if isinstance(one, str | os.PathLike) else one for one in captures]
+    watches: dict[int, CaptureDiagnoses] = {}
+
+    def prepare(number: int) -> Capture:
+        capture = sources[number].open(options)
+        if diagnose:
+            watches[number] = _diagnoses(policy.limits)
+            capture.watch(watches[number])
+        return capture
+
+    ahead = ReadAhead(jobs if not options.records else 1, [one.size for one in sources], prepare)
+
+    @contextmanager
+    def metered(capture: Capture) -> Iterator[Meter]:
+        with meter(capture) as one:
+            yield _GoingOn(one, ahead)
+
+    try:
+        for number, source in enumerate(sources):
+            judged = JudgedCapture(source.name)
+            run.captures.append(judged)
+            listening.begin(source.name)
+            try:
+                with ahead.open(number) as capture:
+                    judged.capture = capture if gather else None
+                    watch = watches.pop(number, None)
+                    _judge_one(capture, judged, rulings, listening, watch, wanted, metered)
+            except CaptureError as error:
+                judged.outcome = CaptureOutcome.failure
+                judged.reason = str(error)
+                listening.fail(str(error))
+    finally:
+        ahead.close()
     failed = any(one.outcome is CaptureOutcome.failure for one in run.captures)
     run.closing = rulings.close(not failed and wanted is None)
     listening.conclude(run.closing)
@@ -233,20 +277,19 @@ def _judge_one(
     judged: JudgedCapture,
     rulings: Rulings,
     hearer: Hearer,
-    diagnose: bool,
+    diagnoses: "CaptureDiagnoses | None",
     wanted: FrameSelection | None,
     meter: Metering,
 ) -> None:
-    """An open capture, to its end. If `judged` has the capture, its findings are kept."""
+    """An open capture, to its end. If `judged` has the capture, its findings are kept. diagnoses: watches it,
+    if diagnoses are made.
+    """
     judged.name = capture.name
     gather = judged.capture is not None
     rulings.begin(capture.name)
     hearer.opened(capture)
     policy = rulings.policy
     failed = False
-    diagnoses = _diagnoses(policy.limits) if diagnose else None
-    if diagnoses is not None:
-        capture.watch(diagnoses)
     listed = hearer.connections or diagnoses is not None or wanted is not None
     if wanted is not None:
         wanted.restart()

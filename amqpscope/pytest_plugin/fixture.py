@@ -14,6 +14,7 @@ from typing import Final, Literal, TypedDict, Unpack
 import pytest
 
 from amqpscope.errors import CaptureError, FilterError, NotPermitted, NotPossible
+from amqpscope.input.jobs import jobs_of
 from amqpscope.input.key_log import tls_secrets
 from amqpscope.layers.secrets import Secrets
 from amqpscope.model.finding import Finding
@@ -46,6 +47,7 @@ class Options(TypedDict, total=False):
     allow: rules, or patterns of them, or severities, for which it does not fail here. allow_empty: there may
     be no AMQP at all. select, ignore, profile, spec, dialect, tls_keylog, tls_key: as the options of
     `amqpscope check`. Without the last two, the file that the environment variable SSLKEYLOGFILE names.
+    jobs: how many processes read a large capture, a number or `auto`.
     """
 
     fail_on: Literal["error", "warning", "note", "never"]
@@ -60,6 +62,7 @@ class Options(TypedDict, total=False):
     dialect: str
     tls_keylog: str | PathLike[str] | Iterable[str | PathLike[str]]
     tls_key: str | PathLike[str] | Iterable[str | PathLike[str]]
+    jobs: int | Literal["auto"]
 
 
 class AmqpCapture:
@@ -259,6 +262,9 @@ class _Terms:
             self._keys = _paths(options.get("tls_key", ()))
             self._dialect = known_dialect(options.get("dialect", ""))
             self._policy = Policy(configuration, given, datetime.datetime.now().astimezone().date())
+            self._jobs = configuration.values.get("jobs", 1)
+            if "jobs" in options:
+                self._jobs = jobs_of(str(options["jobs"]), "--jobs")
             self._allowed = selectors("allow", _words(options.get("allow", ())))
         except FilterError as error:
             raise ValueError(str(error).removeprefix("--")) from None
@@ -271,7 +277,8 @@ class _Terms:
             secrets = self._secrets()
         except FilterError as error:
             raise ValueError(str(error).removeprefix("--")) from None
-        return judge(CaptureOfTest(source, self._dialect, secrets), self._policy, self._allows, hint, page)
+        capture = CaptureOfTest(source, self._dialect, secrets)
+        return judge(capture, self._policy, self._allows, hint, page, self._jobs)
 
     def _secrets(self) -> Secrets | None:
         """Those of the key logs as they are now, and of private keys; without one, of the file that the

@@ -10,6 +10,7 @@ from typing import Final
 from rich.console import Console
 
 from amqpscope.errors import OutputError
+from amqpscope.input.ahead import size_of
 from amqpscope.input.capture import Capture, CaptureOptions, together
 from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import MAX_TEST_FINDINGS
@@ -57,16 +58,22 @@ class Judgement:
 
 
 def judge(
-    source: "CaptureOfTest", policy: Policy, allowed: Callable[[Finding], bool], hint: str, page: Path
+    source: "CaptureOfTest",
+    policy: Policy,
+    allowed: Callable[[Finding], bool],
+    hint: str,
+    page: Path,
+    jobs: int,
 ) -> Judgement:
     """Read a capture to its end, and draw it if a test fails for what was found.
 
     allowed: whether a finding is let pass, beside those that the policy does. hint: what to look after if
-    there is nothing to check. page: the file into which the capture is drawn. The remarks on entries of an
+    there is nothing to check. page: the file into which the capture is drawn. jobs: how many processes may
+    read the capture. The remarks on entries of an
     allow-list that fitted nothing are left out: one test does not do everything that they are for.
     """
     report = _Report(policy, allowed)
-    (judged,) = judge_under([source], policy, hearer=report, gather=False).captures
+    (judged,) = judge_under([source], policy, hearer=report, gather=False, jobs=jobs).captures
     reported = Judgement()
     reported.findings = report.findings
     reported.expired = report.expired
@@ -127,6 +134,11 @@ class CaptureOfTest:
         self._source = source
         self._dialect = dialect
         self._secrets = secrets
+
+    @property
+    def size(self) -> int:
+        """Octets of its files, 0 if it is unknown."""
+        return size_of([self._source] if isinstance(self._source, str) else self._source)
 
     def open(self, options: CaptureOptions) -> Capture:
         """The capture. Raises CaptureError."""

@@ -68,6 +68,33 @@ def test_other_commands_write_what_one_process_writes() -> None:
     assert used > not_used + 60
 
 
+def test_several_captures_side_by_side_are_reported_as_one_after_the_other(tmp_path: Path) -> None:
+    recorded = [*ROOT.glob("captures/rules/*/*/violating.pcap"), *ROOT.glob("captures/situations/*.pcap")]
+    broken = tmp_path / "broken.pcap"
+    broken.write_bytes(SEVERAL.read_bytes()[:700])
+    nothing = tmp_path / "nothing.pcap"
+    nothing.write_bytes(b"no capture")
+    paths = [SEVERAL, DEMO, broken, nothing, tmp_path / "missing.pcap"]
+    result = trial("several", 28, examples(6), *paths, *share(sorted(recorded), 20, "captures side by side"))
+    assert result.out == ""
+    used, not_used = (int(words.split()[0]) for words in result.err.splitlines()[-1].split(", "))
+    assert used > not_used > 0
+
+
+def test_a_killed_worker_is_an_error_of_its_capture_alone() -> None:
+    result = trial("kill", "check", "--jobs", 2, "--format", "ndjson", DEMO, SEVERAL, DEMO)
+    assert result.status == 2
+    assert f"{SEVERAL}: a worker process was ended by signal 9" in result.err
+    assert result.err.count("signal 9") == 1
+    assert "a worker is left" not in result.err
+
+
+def test_an_interrupted_run_ends_the_workers_of_all_captures() -> None:
+    result = trial("interrupt", "check", "--jobs", 2, DEMO, SEVERAL, DEMO, SEVERAL)
+    assert result.status == 130
+    assert "a worker is left" not in result.err
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -80,6 +80,7 @@ def test_every_key(folder: Path) -> None:
         format = "github"
         output = ["a.xml", "text:b"]
         max-per-rule = 7
+        jobs = 4
         baseline = "known.json"
         tls-keylog = "keys.txt"
         tls-key = "server.pem"
@@ -103,6 +104,7 @@ def test_every_key(folder: Path) -> None:
         "format": "github",
         "output": ["a.xml", "text:b"],
         "max-per-rule": 7,
+        "jobs": 4,
         "baseline": "known.json",
         "tls-keylog": ["keys.txt"],
         "tls-key": ["server.pem"],
@@ -142,6 +144,10 @@ def test_every_key(folder: Path) -> None:
         ("baseline = 'a\\u0000'".replace("'", '"'), "x.toml, line 1: baseline: must be a text"),
         ("output = ['a\\u0000']".replace("'", '"'), "x.toml, line 1: output: must be a list of texts"),
         ("baseline = []", "x.toml, line 1: baseline: must be a text"),
+        *[
+            (f"jobs = {value}", 'x.toml, line 1: jobs: must be "auto" or a number from 1 to 64')
+            for value in ("0", "65", "true", "1.0", "''", "[2]", "'all'")
+        ],
         ("max-per-rule = true", "x.toml, line 1: max-per-rule: must be a number, 1 or more"),
         ("max-per-rule = 1.5", "x.toml, line 1: max-per-rule: must be a number, 1 or more"),
         (f"max-per-rule = 0x{'f' * 9999}", "x.toml, line 1: max-per-rule: must be a number, 1 or more"),

@@ -61,6 +61,21 @@ def test_some_allowed(amqp_capture):
 def test_allowed(amqp_capture):
     amqp_capture.check(CAPTURES / "rhea-transfer-before-attach.pcap", allow="amqp10/L-*")
 
+def test_jobs(amqp_capture, monkeypatch):
+    from amqpscope.pytest_plugin import judgement
+    given = []
+    judge = judgement.judge_under
+    def noted(*args, **options):
+        given.append(options["jobs"])
+        return judge(*args, **options)
+    monkeypatch.setattr(judgement, "judge_under", noted)
+    assert amqp_capture.check(CAPTURES / "demo.pcap", jobs=2) == []
+    assert amqp_capture.check(CAPTURES / "demo.pcap") == []
+    amqp_capture._configuration.values["jobs"] = 3
+    assert amqp_capture.check(CAPTURES / "demo.pcap") == []
+    assert amqp_capture.check(CAPTURES / "demo.pcap", jobs="auto") == []
+    assert given[:3] == [2, 1, 3] and given[3] >= 1
+
 def test_never(amqp_capture):
     found = amqp_capture.check(CAPTURES / "rhea-transfer-before-attach.pcap", fail_on="never")
     assert len(found) == 3
@@ -92,6 +107,8 @@ def test_words(amqp_capture):
         amqp_capture.record(prt=5673)
     with pytest.raises(ValueError, match="nonesuch"):
         amqp_capture.check(path, profile="nonesuch")
+    with pytest.raises(ValueError, match="jobs 0: must be auto or a number from 1 to 64"):
+        amqp_capture.check(path, jobs=0)
     with pytest.raises(ValueError, match="port 0: must be from 1 to 65535"):
         amqp_capture.record(0)
     with pytest.raises(ValueError, match="None records every port"):
@@ -115,7 +132,7 @@ def test_checks(tmp_path: Path) -> None:
         "test_missing",
         "test_empty",
     }, done.stdout
-    assert sum(outcome == "PASSED" for outcome in reported.values()) == 7, done.stdout
+    assert sum(outcome == "PASSED" for outcome in reported.values()) == 8, done.stdout
     text = done.stdout
     assert "possible error amqp10/S-LINK-ONE by the client in packet 34: the link is already attached" in text
     assert "possible  The client may move its own link to the new session, which is allowed." in text

@@ -4,6 +4,7 @@
                                 captures made of several recorded ones, in part damaged; then of the first
                                 capture, where its connections keep too much for each other
     commands SEED COUNT PATH... the same for what other commands write
+    several SEED COUNT PATH...  the same for what `check` writes of several captures, side by side
     kill ARGUMENTS...           run `amqpscope ARGUMENTS`, but a worker is killed in the middle
     interrupt ARGUMENTS...      the same, but the program is interrupted while the workers read
 
@@ -31,7 +32,7 @@ from amqpscope.cli.main import run
 from amqpscope.diff import comparison, side_by_side
 from amqpscope.diff.forms import CanonicalFrameTable
 from amqpscope.diff.run import ComparedRun
-from amqpscope.input import capture, sharing, workers
+from amqpscope.input import ahead, capture, sharing, workers
 from amqpscope.policy.judging import judge
 from amqpscope.policy.policy import Policy
 from amqpscope.report.forms import ReportOptions, declared
@@ -73,13 +74,13 @@ class Workers(workers.Workers):
 
 
 class Killed(Sharing):
-    """One of its workers is killed behind its first block."""
+    """Its last worker is killed behind its first block, if it reads a violating capture."""
 
     def _analyse(self, worker: workers.Worker, of: capture.Capture, rest: Iterator[None]) -> None:
         def killed() -> Iterator[None]:
             next(rest)
             yield
-            if worker.number == 1:
+            if worker.number == worker.of - 1 and of.path.endswith("violating.pcap"):
                 os.kill(os.getpid(), signal.SIGKILL)
             yield from rest
 
@@ -143,6 +144,18 @@ def compare_commands(
         print(f"{' '.join(compared)}: 2 processes write something else: {' '.join(pair)}")
 
 
+def compare_several(chance: Random, paths: list[str], jobs: int) -> None:
+    """Print in which form `check` writes something else of several captures where some are read ahead."""
+    for form in ("text", *FORMS):
+        changed: Any = ahead
+        changed.MAX_AHEAD_PER_JOB = chance.choice([1, 4])
+        command = ("check", "--format", form, *chance.choice([(), ("--quiet",), ("--no-diagnoses",)]))
+        if form != "text" and "--quiet" in command:
+            command = command[:-1]
+        if written(command, paths, 1) != written(command, paths, jobs):
+            print(f"{' '.join(command)}: {jobs} processes write something else: {' '.join(paths)}")
+
+
 def mixed(chance: Random, recorded: list[Path]) -> bytes:
     """The packets of several recorded captures as one capture, most of other clients, some damaged."""
     queues: list[list[damage.Packet]] = []
@@ -189,6 +202,8 @@ def main(how: str, *arguments: str) -> int:
     """Do what the module says. Returns the exit status."""
     changed: Any = sharing
     changed.MIN_SHARED_OCTETS = changed.SHARE_PROBE = 1
+    changed_ahead: Any = ahead
+    changed_ahead.MIN_AHEAD_OCTETS = 1
     besides: Any = side_by_side
     besides.SHARE_PROBE = 1
     changed_comparison: Any = comparison
@@ -214,6 +229,11 @@ def main(how: str, *arguments: str) -> int:
         for path, other in zip(paths, [*paths[1:], paths[0]], strict=True):
             compare_commands(Random(path), path, 3, COMMANDS, other)
         by_chance(int(seed), int(count), True)
+    elif how == "several":
+        seed, count, *paths = arguments
+        chance = Random(int(seed))
+        for _ in range(int(count)):
+            compare_several(chance, chance.choices(paths, k=chance.randint(2, 9)), chance.choice([2, 3]))
     else:
         status = run(list(arguments))
     try:

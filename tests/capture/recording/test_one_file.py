@@ -360,11 +360,13 @@ def test_places_where_no_file_can_be(tmp_path: Path) -> None:
     for path, why in [
         (str(tmp_path), "Is a directory"),
         (str(tmp_path / "none" / "file"), "No such file or directory"),
-        ("a\0b", "embedded null byte"),
+        ("a\0b", "embedded null"),
     ]:
         with pytest.raises(CaptureError) as caught:
             PcapngRecorder(path, "a test")
-        assert str(caught.value) == f"{path!r}: {why}" if "\0" in path else f"{path}: {why}"
+        text = str(caught.value)
+        # Pythons differ in the words that they have for it.
+        assert text.startswith("'a\\x00b': ") and why in text if "\0" in path else text == f"{path}: {why}"
 
 
 def test_a_file_is_its_owners_alone(tmp_path: Path) -> None:
