@@ -18,6 +18,7 @@ from amqpscope.layers.websocket.frames import (
     header_at,
     unmasked,
 )
+from amqpscope.layers.websocket.subprotocols import shown_name
 
 __all__ = ["WebSocketMasker"]
 
@@ -28,6 +29,7 @@ _STAYS: Final = frozenset(
     {b"connection", b"upgrade", b"content-length", b"content-type", b"transfer-encoding"}
 )
 _OF_WEBSOCKET: Final = b"sec-websocket-"
+_SUBPROTOCOLS: Final = b"sec-websocket-protocol"
 
 
 class WebSocketMasker:
@@ -69,9 +71,16 @@ class WebSocketMasker:
         plain = name.strip().lower()
         if not colon or b" HTTP/" in line:
             return self._stand_ins.text(line)
+        if plain == _SUBPROTOCOLS:
+            return name + colon + b",".join(self._subprotocol(word) for word in value.split(b","))
         if plain in _STAYS or plain.startswith(_OF_WEBSOCKET):
             return line
         return name + colon + self._stand_ins.text(value)
+
+    def _subprotocol(self, name: bytes) -> bytes:
+        """It stays if it is known: one that nobody knows may be a token."""
+        plain = name.strip().decode("latin-1")
+        return name if shown_name(plain) == plain else self._stand_ins.text(name)
 
     def _frames(self, octets: bytes) -> bytes:
         """Octets of frames."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 import struct
@@ -12,12 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from support import amqp10_encode
-from support.all_outputs import FormOutput, everywhere
 from support.connection_harness import ConnectionHarness
 from support.conversation import Conversation
-from support.dialogue_ws import DialogueWs
-from support.secret_canary import GIVEN_AWAY, MARKER
 from support.tls import Ends, TlsRecording, Turn
 from typer.testing import CliRunner
 
@@ -254,64 +249,6 @@ def test_a_recording_has_secrets_only_where_they_are_asked_for(
         assert bytes.fromhex(secret.decode()) not in octets
     assert b"cd" * 48 not in octets
     assert ("close" in names(path)) == embedded
-
-
-def forms_of_octets(secret: bytes) -> list[str]:
-    """Whatever would give a secret away: in hex, dense or spaced, in base64, or as it is."""
-    found = [secret.hex(), secret[:8].hex(" "), secret[:8].hex(":"), repr(secret)[2:20]]
-    for before in range(3):
-        encoded = base64.b64encode(bytes(before) + secret[:24])
-        found.append(encoded[(0, 2, 3)[before] : len(encoded) - 4].decode())
-    return found
-
-
-def test_no_output_of_any_command_has_a_secret(tmp_path: Path) -> None:
-    """TLS secrets in the capture, a token in the request for WebSocket, and a password in SASL."""
-    d = DialogueWs()
-    d.upgraded()
-    request = d.labels["request"].octets
-    more = f"Authorization: Bearer {MARKER}\r\nCookie: a={MARKER}\r\n".encode()
-    query = request.replace(b"GET /amqp", b"GET /amqp?sig=" + MARKER.encode())
-    d.client.header(3)
-    d.server.header(3)
-    d.server.mechanisms("PLAIN")
-    d.client.sasl_frame(
-        amqp10_encode.sasl_init(mechanism="PLAIN", initial_response=b"\0u\0" + MARKER.encode())
-    )
-    d.server.sasl_frame(amqp10_encode.sasl_outcome(code=0))
-    d.linked()
-    d.client.transfer()
-    d.goodbye()
-    turns = [Turn(0 if said.peer is d.client else 1, said.octets) for said in d.said if said.octets]
-    turns[0] = Turn(0, query[:-2] + more + b"\r\n")
-    recording = recorded(turns, Ends.make("1.3"))
-    octets = capture_of(recording).capture.pcapng()
-    path = tmp_path / "a.pcapng"
-    path.write_bytes(octets[:28] + secrets_block(recording.keylog) + octets[28:])
-    assert "transfer" in names(path)
-    hidden = [
-        form
-        for line in recording.keylog.splitlines()
-        if not line.startswith(b"#")
-        for form in forms_of_octets(secret_in(line))
-    ]
-    count = 0
-    others = [FormOutput(how, *said(how, path)) for how in ("read --ladder", "read --linked")]
-    for shown in (*everywhere(path, range(1, 40, 6)), *others):
-        count += 1
-        assert not GIVEN_AWAY.search(shown.text), shown.how
-        assert not [form for form in hidden if form.lower() in shown.text.lower()], shown.how
-    assert count > 20
-
-
-def said(how: str, path: Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [*how.split(), str(path)])
-    assert "transfer" in result.output
-    return result.exit_code, result.output + result.stderr
-
-
-def secret_in(line: bytes) -> bytes:
-    return bytes.fromhex(line.split()[2].decode())
 
 
 @pytest.mark.parametrize(

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from support.all_outputs import stored
 from support.lakes import CAPTURES
 
 from amqpscope.input.capture import Capture
-from amqpscope.pipeline.capture_set import capture_sets
-from amqpscope.pipeline.chain import read_set
-from amqpscope.pipeline.rows import Rows
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp10.sasl import SaslInit
-
-
-def stored(path: Path) -> str:
-    """All text of all tables."""
-    rows = Rows()
-    text = []
-    for one in capture_sets([str(path)], "file"):
-        for _, batch in read_set(one, rows):
-            text.append(json.dumps(batch.to_pylist(), default=str))
-    for _, batch in rows.batches(True):
-        text.append(json.dumps(batch.to_pylist(), default=str))
-    return "\n".join(text)
 
 
 def secrets_of(method: Method) -> list[bytes]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -37,7 +38,7 @@ if HAS_PIPELINE:
     from amqpscope.pipeline.chain import read_set
     from amqpscope.pipeline.rows import Rows
 
-__all__ = ["FormOutput", "everywhere", "failures", "ways"]
+__all__ = ["FormOutput", "everywhere", "failures", "stored", "ways", "written_by"]
 
 
 class FormOutput(NamedTuple):
@@ -48,23 +49,43 @@ class FormOutput(NamedTuple):
     text: str
 
 
-def ways(path: Path, packets: Iterable[int] = ()) -> list[Callable[[], FormOutput]]:
-    """All that is done with a capture, to be called. packets: to ask `why` about."""
+def ways(
+    path: Path, packets: Iterable[int] = (), options: Sequence[str] = ()
+) -> list[Callable[[], FormOutput]]:
+    """All that is done with a capture, to be called. packets: to ask `why` about. options: of every one."""
     commands = [*every_way(path), *set_against_another(path)]
     commands += [["diff", "--all", str(one), str(two)] for one, two in ((DEMO, path), (path, path))]
     for packet in packets:
         commands += [["why", "--format", form, str(path), str(packet)] for form in ("text", "json")]
-    found: list[Callable[[], FormOutput]] = [partial(_command, command) for command in commands]
+    found: list[Callable[[], FormOutput]] = [partial(_command, [*one, *options]) for one in commands]
     found += [partial(_live, path, form) for form in ("text", "ndjson", "top")]
     if HAS_PIPELINE:
         found.append(partial(_rows, path))
     return found
 
 
-def everywhere(path: Path, packets: Iterable[int] = ()) -> Iterator[FormOutput]:
+def everywhere(path: Path, packets: Iterable[int] = (), options: Sequence[str] = ()) -> Iterator[FormOutput]:
     """Do it all."""
-    for way in ways(path, packets):
+    for way in ways(path, packets, options):
         yield way()
+
+
+def written_by(path: Path, folder: Path, options: Sequence[str] = ()) -> Iterator[FormOutput]:
+    """Every file that a command makes of a capture for people to hand on, and what the command says."""
+    for arguments in (
+        *(
+            ["draw", str(path), "-o", str(folder / f"drawn.{suffix}")]
+            for suffix in ("html", "svg", "md", "txt")
+        ),
+        ["check", "--write-baseline", str(folder / "baseline.json"), str(path)],
+        ["cut", str(path), "-o", str(folder / "cut.pcapng"), "--anonymise", "--key", "k"],
+        ["cut", str(path), "--anonymise", "--report", str(folder / "report")],
+    ):
+        said = _command([*arguments, *options])
+        yield said
+        for file in [one for one in folder.rglob("*") if one.is_file()]:
+            yield FormOutput(f"{said.how}: {file.name}", said.status, file.read_bytes().decode("latin-1"))
+            file.unlink()
 
 
 def failures(reported: Iterable[FormOutput]) -> list[str]:
@@ -127,6 +148,18 @@ class _Screen(LiveView):
 
     def end(self, conclusion: str, counts: RuleCounts) -> None:
         """It was drawn as it came."""
+
+
+def stored(path: Path) -> str:
+    """All text in the tables of the pipeline."""
+    rows = Rows()
+    text = []
+    for one in capture_sets([str(path)], "file"):
+        for _, batch in read_set(one, rows):
+            text.append(json.dumps(batch.to_pylist(), default=str))
+    for _, batch in rows.batches(True):
+        text.append(json.dumps(batch.to_pylist(), default=str))
+    return "\n".join(text)
 
 
 def _rows(path: Path) -> FormOutput:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from amqpscope.layers.http_head import HttpHead
 from amqpscope.layers.interface import LayerContext
 from amqpscope.layers.websocket.frames import BINARY, CONTINUATION, TEXT, FrameHeader, Malformed
+from amqpscope.layers.websocket.subprotocols import shown_name
 from amqpscope.model import websocket_faults as faults
 from amqpscope.model.layer_fault import LayerFault
 from amqpscope.reassembly.provenance import Provenance
@@ -64,7 +65,7 @@ class Conduct:
         offered = [word.lower() for word in request.words("sec-websocket-protocol")]
         chosen = response.fields.get("sec-websocket-protocol", "")
         if chosen and chosen.lower() not in offered:
-            name = chosen[:_SHOWN]
+            name = shown_name(chosen)
             self.response.append((faults.SUBPROTOCOL, f"the client did not offer the subprotocol {name}"))
         known = extension_names(request)
         for extension in extension_names(response):

@@ -6,6 +6,7 @@ from amqpscope.layers.http_head import NO_HEAD, HttpHead
 from amqpscope.layers.interface import Layer, LayerContext
 from amqpscope.layers.websocket.conduct import DEFLATE, extension_names
 from amqpscope.layers.websocket.stream import WebSocketStream
+from amqpscope.layers.websocket.subprotocols import shown_name
 from amqpscope.limits import MAX_TLS_NAMES
 from amqpscope.model.websocket_facts import WebSocketFacts
 
@@ -35,8 +36,9 @@ class WebSocketLayer(Layer):
         compressed message is believed.
         """
         facts = self.facts
-        facts.offered = [word[:255] for word in request.words("sec-websocket-protocol")[:MAX_TLS_NAMES]]
-        facts.subprotocol = response.fields.get("sec-websocket-protocol", "")[:255]
+        offered = request.words("sec-websocket-protocol")[:MAX_TLS_NAMES]
+        facts.offered = [shown_name(word) for word in offered]
+        facts.subprotocol = shown_name(response.fields.get("sec-websocket-protocol", ""))
         facts.status, facts.reason = response.status, response.reason[:255]
         parameters = [
             word.split("=")[0].strip().lower()
