@@ -9,7 +9,7 @@
 # make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
 # make bench-spark  the same for the pipeline, against check (minutes, 4 GB of captures)
 # make properties  the property tests, with many more examples (FUZZ_EXAMPLES each)
-# make fuzz   fuzzing by coverage, FUZZ_SECONDS for each of nine entries, uncompiled (Linux, Python up to 3.13)
+# make fuzz   fuzzing by coverage, FUZZ_SECONDS for each entry, uncompiled (Linux, Python up to 3.13)
 # make fuzz-compiled  the same entries, compiled, with inputs changed by chance (FUZZ_SEED chooses others)
 
 PYTHON ?= python3

@@ -56,6 +56,10 @@ def tls_secrets(logs: Sequence[str], keys: Sequence[str] = (), growing: bool = F
     return secrets
 
 
+_HEADER: Final = 12
+"""Octets of a block that tell how long it is, and of that of a section its byte order."""
+
+
 class KeyLog(SecretsSource):
     """One file."""
 
@@ -123,9 +127,11 @@ def take_blocks(read: Callable[[int], bytes], secrets: Secrets) -> bool:
     order = ""
     while octets := read(_BLOCK):
         held += octets
+        if len(held) < _HEADER:
+            continue
         if not order and not is_pcapng(held):
             return False
-        while len(held) - at >= 12:
+        while len(held) - at >= _HEADER:
             if struct.unpack_from("<I", held, at)[0] == SECTION_HEADER:
                 order = "<" if held[at + 8] == 0x4D else ">"
             kind, length = struct.unpack_from(f"{order}II", held, at)

@@ -20,8 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fuzz.layer_entry import layers
+from fuzz.layer_entry import heads, layers
 from fuzz.log_entry import logs
+from fuzz.secrets_entry import blocks, keylogs, server_keys
 from support import amqp10_encode as amqp
 from support import draft2011_encode as draft
 from support.all_outputs import failures, ways
@@ -733,5 +734,9 @@ ENTRIES: dict[str, Entry] = {
     "connections091": connections091,
     "commands": commands,
     "layers": layers,
+    "heads": heads,
+    "keylogs": keylogs,
+    "server-keys": server_keys,
+    "secret-blocks": blocks,
     "logs": logs,
 }

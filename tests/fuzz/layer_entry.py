@@ -1,4 +1,5 @@
-"""The fuzz entry of layers: TLS and WebSocket around a conversation, whatever their octets.
+"""The fuzz entries of layers: TLS and WebSocket around a conversation, and what stands in front of one,
+whatever their octets.
 
 The TLS is written here: hellos with fixed randoms, and records of two fixed secrets.
 """
@@ -17,12 +18,20 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.model.records import Connection
 
-__all__ = ["layers"]
+__all__ = ["KNOWN_LINES", "RANDOM", "heads", "layers", "read_with", "tls_turns"]
+
+Turn = tuple[int, bytes, int]
+"""Direction, octets, and how many octets are missing before them."""
 
 _KEY = bytes((10, 0, 0, 1, 10, 0, 0, 2)) + (51034).to_bytes(2, "big") + (5671).to_bytes(2, "big")
-_RANDOM = bytes(range(32))
+RANDOM = bytes(range(32))
 _SECRETS = (b"\x01" * 32, b"\x02" * 32)
 _LABELS = (b"CLIENT_TRAFFIC_SECRET_0", b"SERVER_TRAFFIC_SECRET_0")
+KNOWN_LINES = b"\n".join(
+    b"%s %s %s" % (label, RANDOM.hex().encode(), secret.hex().encode())
+    for label, secret in zip(_LABELS, _SECRETS, strict=True)
+)
+"""The key log of the TLS that is written here."""
 _MASK = b"\x11\x22\x33\x44"
 _HEADS = (
     b"GET / HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: amqp\r\n\r\n",
@@ -84,20 +93,18 @@ class _WebSocket:
 
 
 def _hello(kind: int, rest: bytes) -> bytes:
-    body = b"\x03\x03" + _RANDOM + b"\0" + rest
+    body = b"\x03\x03" + RANDOM + b"\0" + rest
     message = bytes((kind,)) + len(body).to_bytes(3, "big") + body
     return b"\x16\x03\x03" + len(message).to_bytes(2, "big") + message
 
 
-def _turns(program: bytes) -> list[tuple[int, bytes, int]]:
-    """Direction, octets, and how many octets are missing before them.
-
-    The first octet says which layers there are. An operation is an octet (bit 0: direction; bits 1 to 3:
+def _turns(program: bytes) -> list[Turn]:
+    """The first octet says which layers there are. An operation is an octet (bit 0: direction; bits 1 to 3:
     what; bits 4 to 7: which frame) and its arguments.
     """
     kind = program[0] if program else 0
     wrap: list[list[Any]] = [[], []]
-    turns: list[tuple[int, bytes, int]] = []
+    turns: list[Turn] = []
 
     def say(direction: int, octets: bytes, missing: int = 0) -> None:
         turns.append((direction, octets, missing))
@@ -141,14 +148,17 @@ def _turns(program: bytes) -> list[tuple[int, bytes, int]]:
     return turns
 
 
-def _read(turns: list[tuple[int, bytes, int]], move_after: int) -> list[Any]:
+def tls_turns() -> list[Turn]:
+    """A small conversation in TLS."""
+    return _turns(bytes((1, 0, 1, 0x10, 0x11, 0x20, 0x21)))
+
+
+def read_with(turns: list[Turn], keylog: bytes, move_after: int = -1) -> list[Any]:
+    """Direction, name, offset, packet and acknowledgement of each frame. move_after: the packet after which
+    the analysis moves to another process.
+    """
     output = AnalysisOutput(judge=True)
-    output.secrets.take(
-        b"\n".join(
-            b"%s %s %s" % (label, _RANDOM.hex().encode(), secret.hex().encode())
-            for label, secret in zip(_LABELS, _SECRETS, strict=True)
-        )
-    )
+    output.secrets.take(keylog)
     analysis = ConnectionAnalysis(Connection("capture", 0, 0, _KEY), output)
     sent = [0, 0]
     for packet, (direction, octets, missing) in enumerate([(0, b"", -1), (1, b"", -1), *turns], 1):
@@ -180,4 +190,26 @@ def _read(turns: list[tuple[int, bytes, int]], move_after: int) -> list[Any]:
 def layers(octets: bytes) -> None:
     """A conversation in TLS, WebSocket or both: moved to another process in the middle it reads the same."""
     turns = _turns(octets)
-    assert _read(turns, 1 + zlib.crc32(octets) % (len(turns) + 2)) == _read(turns, -1)
+    moved = 1 + zlib.crc32(octets) % (len(turns) + 2)
+    assert read_with(turns, KNOWN_LINES, moved) == read_with(turns, KNOWN_LINES)
+
+
+def heads(octets: bytes) -> None:
+    """Whatever stands in front of a conversation, such as PROXY, CONNECT and their answers.
+
+    The first two octets are the size of what the client says first, the next two that of what the server
+    answers. All is the same in any pieces, and moved to another process in the middle.
+    """
+    sizes = int.from_bytes(octets[:2], "big"), int.from_bytes(octets[2:4], "big")
+    said = octets[4 : 4 + sizes[0]], octets[4 + sizes[0] :][: sizes[1]]
+    frames: list[Turn] = [(direction, one, 0) for one in _FRAMES for direction in (0, 1)]
+    turns = [(direction, one, 0) for direction, one in enumerate(said) if one] + frames
+    whole = read_with(turns, KNOWN_LINES)
+    assert read_with(turns, KNOWN_LINES, 1 + zlib.crc32(octets) % (len(turns) + 2)) == whole
+    piece = 1 + zlib.crc32(octets) % 7
+    cut = [
+        (direction, one[at : at + piece], 0)
+        for direction, one, _ in turns
+        for at in range(0, len(one), piece)
+    ]
+    assert [one[:3] for one in read_with(cut, KNOWN_LINES)] == [one[:3] for one in whole]

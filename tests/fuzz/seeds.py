@@ -6,17 +6,31 @@ They are made anew for each run, so that the corpus beside this file need only h
 from __future__ import annotations
 
 import gzip
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 from fuzz.bounds import MOST_OCTETS
+from fuzz.layer_entry import KNOWN_LINES, RANDOM
 from support import amqp091_encode as amqp091
 from support import amqp10_encode as amqp
-from support.capture_files import START, Record, enhanced, interface, obsolete, packet, pcap, section, simple
+from support.capture_files import (
+    START,
+    Record,
+    block,
+    enhanced,
+    interface,
+    obsolete,
+    packet,
+    pcap,
+    section,
+    simple,
+)
 from support.network import Conversation, converse
 from support.tunnels import TUNNELS
 
 import amqpscope
+from amqpscope.layers.secrets import LABELS
 from amqpscope.model.records import FrameRecord
 from dissectors.amqp10.message import Message
 
@@ -254,6 +268,104 @@ def _layers() -> Iterator[bytes]:
                 yield bytes((layers,)) + spoken + operation + spoken
 
 
+def _heads() -> Iterator[bytes]:
+    """PROXY in both versions, CONNECT and its answers, requests for WebSocket, and two behind each other."""
+    binary = b"\r\n\r\n\0\r\nQUIT\n"
+    ports = b"\xc3\x50\x16\x28"
+    ok = b"HTTP/1.1 200 Connection established\r\n\r\n"
+    connect = b"CONNECT broker.example:5672 HTTP/1.1\r\nHost: broker.example\r\n\r\n"
+    refused = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 4\r\n\r\nAMQP"
+    pairs = [
+        (b"PROXY TCP4 203.0.113.77 10.20.30.4 50000 5672\r\n", b""),
+        (b"PROXY TCP6 2001:db8::77 2001:db8::4 50000 5672\r\n", b""),
+        (b"PROXY UNKNOWN\r\n", b""),
+        (binary + b"\x21\x11\0\x0c\xcb\0\x71\x4d\x0a\x14\x1e\x04" + ports, b""),
+        (binary + b"\x21\x11\0\x11\xcb\0\x71\x4d\x0a\x14\x1e\x04" + ports + b"\x02\0\2ab", b""),
+        (binary + b"\x21\x21\0\x24" + bytes(range(32)) + ports, b""),
+        (binary + b"\x20\0\0\0", b""),
+        (connect, ok),
+        (connect, refused),
+        (connect + connect, refused + ok),
+        (connect, b"HTTP/1.0 502 Bad Gateway\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nAMQP\r\n0\r\n\r\n"),
+        (b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n", b"HTTP/1.1 403 Forbidden\r\n\r\nno"),
+        (b"AMQP\2\1\0\0", b"AMQP\2\1\0\0"),
+        (b"\x16\3\1\0\5\1\0\0\1\0", b"\x15\3\3\0\2\2\x28"),
+        (b"", b""),
+    ]
+    for client, server in [
+        *pairs,
+        *((one[0] + other[0], other[1]) for one in pairs[:5] for other in pairs[7:12]),
+    ]:
+        yield len(client).to_bytes(2, "big") + len(server).to_bytes(2, "big") + client + server
+
+
+def _keylogs() -> Iterator[bytes]:
+    """The right secrets, wrong ones, those of other versions, and lines that are none."""
+    lines = KNOWN_LINES.splitlines()
+    random, secret = RANDOM.hex().encode(), b"ab" * 48
+    others = [b"%s %s %s" % (label.encode(), random, secret) for label in sorted(LABELS)]
+    strange = [b"# a comment", b"CLIENT_RANDOM", b"RSA 0011223344556677 " + secret, b"\xff\0 " + random, b""]
+    for end in (b"\n", b"\r\n"):
+        for some in (
+            lines,
+            others,
+            lines[:1],
+            [*lines, *others],
+            [*others, *lines],
+            strange,
+            [*strange, *lines],
+        ):
+            yield end.join(some)
+            yield end.join([*some, b""])
+    yield KNOWN_LINES.upper()
+    yield KNOWN_LINES[:-1]
+
+
+def _server_keys() -> Iterator[bytes]:
+    """The key of a recording, in several encodings; one of another kind; an encrypted one; a certificate."""
+    whole = (ROOT / "captures" / "tls" / "test-key-of-rabbitmq-rsa.pem").read_bytes()
+    yield whole
+    yield whole + whole
+    yield whole.replace(b"\n", b"\r\n")
+    yield whole[: len(whole) // 2]
+    yield whole.replace(b"PRIVATE KEY", b"CERTIFICATE")
+    yield b"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n"
+    yield b""
+    try:
+        from cryptography.hazmat.primitives import serialization as forms
+        from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+    except ImportError:
+        return
+    rsa = forms.load_pem_private_key(whole, None)
+    others = (
+        ec.derive_private_key(7, ec.SECP256R1()),
+        ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32)),
+    )
+    pem, plain = forms.Encoding.PEM, forms.NoEncryption()
+    for key in (rsa, *others):
+        yield key.private_bytes(pem, forms.PrivateFormat.PKCS8, plain)
+        yield key.private_bytes(forms.Encoding.DER, forms.PrivateFormat.PKCS8, plain)
+        yield key.public_key().public_bytes(pem, forms.PublicFormat.SubjectPublicKeyInfo)
+    yield rsa.private_bytes(pem, forms.PrivateFormat.TraditionalOpenSSL, plain)
+    yield rsa.private_bytes(pem, forms.PrivateFormat.PKCS8, forms.BestAvailableEncryption(b"made-up"))
+
+
+def _secret_blocks() -> Iterator[bytes]:
+    """Files with secrets before, between and behind packets, in both byte orders, and in several sections."""
+    lines = KNOWN_LINES + b"\n"
+    for order in "<>":
+        begin, end = section(order) + interface(order=order), simple(packet(seq=1), order=order)
+        for size in (len(lines), len(lines) - 1, len(lines) - 30, 0, len(lines) + 9, 0xFFFFFFFF):
+            octets = struct.pack(order + "II", 0x544C534B, size) + lines
+            one = block(10, octets, order=order)
+            yield begin + one + end
+            yield begin + end + one
+        other = block(10, struct.pack(order + "II", 0x57474B4C, len(lines)) + lines, order=order)
+        yield begin + other + one
+        yield begin + block(10, b"", order=order) + one
+        yield begin + one + section("<") + interface() + block(10, octets) + begin + one
+
+
 def _logs() -> Iterator[bytes]:
     """The beginning of each recorded log, and each with lines left out, doubled, and cut."""
 
@@ -282,5 +394,9 @@ _SEEDS = {
     "connections091": _conversations091,
     "commands": _commands,
     "layers": _layers,
+    "heads": lambda: _fitting(_heads()),
+    "keylogs": lambda: _fitting(_keylogs()),
+    "server-keys": lambda: _fitting(_server_keys()),
+    "secret-blocks": lambda: _fitting(_secret_blocks()),
     "logs": _logs,
 }

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
+from hostile.layer_scenes import deflate_bombs, endless_handshakes, endless_heads, small_websocket_frames
 from support import amqp10_encode as amqp
 from support import draft2011_encode as draft
 from support.capture_files import (
@@ -403,5 +404,9 @@ SCENES: dict[str, Callable[[Path], None]] = {
         fragments,
         many_interfaces,
         bomb,
+        deflate_bombs,
+        small_websocket_frames,
+        endless_heads,
+        endless_handshakes,
     )
 }

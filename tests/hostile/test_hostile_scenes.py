@@ -49,6 +49,7 @@ GROWTH = {
 LARGE = (
     *("half_open", "large_maps", "many_nothings", "frames_of_4_gib", "many_sessions_and_links", "bomb"),
     "draft_messages",
+    "deflate_bombs",
 )
 
 # Made for measuring by hand: `python tests/hostile/measure.py`.

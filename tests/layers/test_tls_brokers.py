@@ -6,6 +6,7 @@ The frames are those of the same dialogue in the clear.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import ssl
@@ -19,10 +20,12 @@ from pathlib import Path
 import pytest
 from support.rabbitmq import ROOT, STARTED, end, is_installed
 from support.relay import PATIENCE, Relay
-from support.tls import VERSIONS, Turn, credentials
+from support.sampling import in_ci
+from support.tls import VERSIONS, Turn, choose_suites13, credentials
 
 from amqpscope.input.key_log import tls_secrets
 
+from .test_tls import EVERY
 from .test_tls_server_keys import Frame, frames
 
 pytest.importorskip("cryptography")
@@ -31,6 +34,28 @@ ADDRESS = f"127.1.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
 """Of this process alone, so that another one can test beside it."""
 PLAIN, TLS = 5672, 5671
 KEY = credentials("rsa")
+SUITES = [
+    ("1.2", "ECDHE-RSA-AES256-GCM-SHA384"),
+    ("1.3", "TLS_AES_256_GCM_SHA384"),
+    ("1.2", "AES128-GCM-SHA256"),
+]
+# Families that only CI tries. Of TLS 1.2, Erlang has AES-CCM only with other certificates.
+OTHERS = [
+    ("1.2", "ECDHE-RSA-CHACHA20-POLY1305"),
+    ("1.2", "ECDHE-RSA-AES256-SHA384"),
+    ("1.2", "ECDHE-RSA-AES128-SHA"),
+    ("1.2", "AES128-SHA256"),
+    ("1.3", "TLS_AES_128_GCM_SHA256"),
+    ("1.3", "TLS_CHACHA20_POLY1305_SHA256"),
+    ("1.3", "TLS_AES_128_CCM_SHA256"),
+    ("1.3", "TLS_AES_128_CCM_8_SHA256"),
+]
+OF_PROTON = [
+    (version, suite)
+    for version, suite in EVERY
+    if version in ("1.2", "1.3") and "NULL" not in suite and (version, suite) not in OTHERS[-2:]
+]
+"""What Proton offers."""
 
 
 def proton_has_tls() -> bool:
@@ -48,7 +73,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("rabbitmq")
     options = (
         f"[{{certfile,\"{KEY}\"}},{{keyfile,\"{KEY}\"}},{{versions,['tlsv1.3','tlsv1.2']}},"
-        '{ciphers,["TLS_AES_256_GCM_SHA384","ECDHE-RSA-AES256-GCM-SHA384","AES128-GCM-SHA256"]}]'
+        f"{{ciphers,{json.dumps([suite for _, suite in (*SUITES, *OTHERS)], separators=(',', ':'))}}}]"
     )
     line = [sys.executable, str(ROOT / "captures" / "record" / "rabbitmq_server.py"), "--listen", ADDRESS]
     line += ["--folder", str(folder), "--lifetime", "300"]
@@ -81,10 +106,17 @@ def context(version: str, suites: str, keylog: Path) -> ssl.SSLContext:
     made.check_hostname = False
     made.verify_mode = ssl.CERT_NONE
     made.keylog_filename = str(keylog)
-    made.minimum_version = made.maximum_version = VERSIONS[version]
-    if suites:
-        made.set_ciphers(f"{suites}:@SECLEVEL=0")
+    limit(made, version, suites)
     return made
+
+
+def limit(context: ssl.SSLContext, version: str, suites: str) -> None:
+    """This version and these suites, and no others."""
+    context.minimum_version = context.maximum_version = VERSIONS[version]
+    if version == "1.3":
+        choose_suites13(context, suites)
+    else:
+        context.set_ciphers(f"{suites}:@SECLEVEL=0")
 
 
 def with_pika(port: int, tls: ssl.SSLContext | None) -> None:
@@ -151,11 +183,7 @@ def shapes(found: list[Frame]) -> list[list[tuple[str, int]]]:
 def test_pika_and_rabbitmq(broker: None, tmp_path: Path) -> None:
     """One test for all suites: another process would start a broker of its own."""
     clear = frames(talked(PLAIN, with_pika, None), None)
-    for version, suites in (
-        ("1.2", "ECDHE-RSA-AES256-GCM-SHA384"),
-        ("1.3", ""),
-        ("1.2", "AES128-GCM-SHA256"),
-    ):
+    for version, suites in (*SUITES, *(OTHERS if in_ci() else [])):
         keylog = tmp_path / f"{version} {suites}"
         turns = talked(TLS, with_pika, context(version, suites, keylog))
         found, why = frames(turns, tls_secrets([str(keylog)]))
@@ -165,13 +193,13 @@ def test_pika_and_rabbitmq(broker: None, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not proton_has_tls(), reason="python-qpid-proton is not installed, or has no TLS")
-@pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_proton_in_tls(broker: None, tmp_path: Path, version: str) -> None:
+@pytest.mark.parametrize(("version", "suites"), OF_PROTON)
+def test_proton_in_tls(broker: None, tmp_path: Path, version: str, suites: str) -> None:
     """Proton writes no key log: the other end of its TLS does, and remembers the dialogue in the clear."""
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(KEY)
     server.keylog_filename = str(tmp_path / "keys.txt")
-    server.minimum_version = server.maximum_version = VERSIONS[version]
+    limit(server, version, suites)
     with Relay(PLAIN, ADDRESS, server) as terminal, Relay(terminal.port) as relay:
         with_proton(relay.port, True)
     found, why = frames(relay.turns, tls_secrets([str(tmp_path / "keys.txt")]))

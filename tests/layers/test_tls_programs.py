@@ -1,7 +1,7 @@
 """TLS of real programs, recorded now: frames are those of the same conversation in the clear.
 
-OpenSSL's s_client and s_server, Node and Python's ssl say the same conversation in TLS 1.2 and 1.3. With
-`--hypothesis-profile=fuzz` they say it in every family of suites.
+OpenSSL's s_client and s_server, Node and Python's ssl say the same conversation in TLS 1.2 and 1.3. In CI
+they say it in every family of suites.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import IO
 
 import pytest
 from support.relay import PATIENCE, Relay, free_port
-from support.sampling import thorough
+from support.sampling import in_ci
 from support.tls import VERSIONS, credentials
 
 from .test_tls import SUITES, Read, talk
@@ -43,7 +43,7 @@ ALL = [(version, suite) for version in ("1.2", "1.3") for suite in SUITES[versio
 # Python's ssl cannot choose among the suites of TLS 1.3.
 CASES = [
     (*(("openssl", "openssl") if version == "1.3" and "CCM" in suite else pair), version, suite)
-    for version, suite in (ALL if thorough() else DEFAULT)
+    for version, suite in (ALL if in_ci() else DEFAULT)
     for pair in PAIRS
 ]
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import pytest
 
-__all__ = ["Ends", "TlsRecording", "Turn"]
+__all__ = ["Ends", "TlsRecording", "Turn", "choose_suites13"]
 
 VERSIONS = {
     "1.0": ssl.TLSVersion.TLSv1,
@@ -82,6 +82,12 @@ def _pointer(thing: object, at: int) -> ctypes.c_void_p:
     return ctypes.c_void_p.from_address(id(thing) + at)
 
 
+def choose_suites13(context: ssl.SSLContext, suites: str) -> None:
+    """Let a context take only these suites of TLS 1.3, for which Python's ssl has no word."""
+    if not _openssl().SSL_CTX_set_ciphersuites(_pointer(context, _CONTEXT), suites.encode()):
+        pytest.skip(f"OpenSSL has no {suites} here")
+
+
 class Ends(NamedTuple):
     """The contexts of a client and a server, used for several connections."""
 
@@ -116,10 +122,8 @@ class Ends(NamedTuple):
         for context in (client, server):
             if version != "1.3":
                 context.set_ciphers(f"{suites or 'DEFAULT'}:@SECLEVEL=0")
-            elif suites and not _openssl().SSL_CTX_set_ciphersuites(
-                _pointer(context, _CONTEXT), suites.encode()
-            ):
-                pytest.skip(f"OpenSSL has no {suites} here")
+            elif suites:
+                choose_suites13(context, suites)
             context.minimum_version = context.maximum_version = VERSIONS[version]
             if alpn:
                 context.set_alpn_protocols([alpn])
