@@ -60,6 +60,9 @@ class CaptureOptions:
     """Make findings (needs messages), which `Capture.take_findings` gives."""
     context: bool = False
     """Give findings the frames around them."""
+    around: Callable[[Finding], object] | None = None
+    """Makes plain values of the frames around a finding, for `Finding.around_made`. Without it, one process
+    reads a capture whose findings have frames around them."""
     profile: str = AUTO
     """Which products' habits are notes only: `auto`, `none` or names (`amqpscope.rules.profiles.under`)."""
     spec: str = FINAL
@@ -117,6 +120,7 @@ class Capture:
         # Connections that were still open when the reading was broken off in the middle of a block.
         self._cut_off: list[ConnectionAnalysis] = []
         self._jobs = options.jobs
+        self.around = options.around
         # What is done with the frames and connections, where several processes do it.
         self._work: SharedWork | None = None
         # Shares out the connections, if several processes are wanted and can be used.

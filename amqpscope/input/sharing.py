@@ -19,7 +19,8 @@ What connections have in common, and how all processes agree on it:
   up, or is likely to last. If all workers together keep more than there is room for, their results are
   dropped, and the first process reads on alone from where it was forked.
 * The same is done where TLS secrets are found, a link is stolen or resumed, an error of amqpscope itself
-  comes up, the file cannot be read, or frames around a finding are wanted.
+  comes up, the file cannot be read, or frames around a finding are wanted and nothing makes plain values of
+  them.
 """
 
 from collections.abc import Iterator
@@ -56,7 +57,7 @@ class _Block(NamedTuple):
     """
 
     frames: list[tuple[int, _Name, object]]
-    findings: list[tuple[int, _Name, tuple[object, ...], tuple[tuple[str, str], ...]]]
+    findings: list[tuple[int, _Name, tuple[object, ...], tuple[tuple[str, str], ...], object]]
     notes: list[tuple[int, _Name | None, tuple[str, int, int, str]]]
     ended: list[tuple[int, _Name, int, tuple[object, ...], object]]
     connections: dict[_Name, tuple[object, ...]]
@@ -207,10 +208,11 @@ class Sharing:
         findings = output.findings
         if findings is None:
             findings = []  # nothing is judged
-        for _, name, state, said in merge(*(part.findings for part in parts), key=_step):
+        for _, name, state, said, around in merge(*(part.findings for part in parts), key=_step):
             finding = Finding.load(state, known[name])
             if said:
                 finding.said = dict(said)
+            finding.around_made = around
             findings.append(finding)
         for _, where, (code, packet, time, detail) in merge(*(part.notes for part in parts), key=_step):
             connection = None if where is None else known[where]
@@ -250,7 +252,8 @@ def _block(table: ConnectionTable, share: Share, capture: "Capture", work: Share
         frames = list(zip(steps, names, values, strict=True))
     findings = capture.take_findings_with(share.take_finding_steps())
     work.judge([finding for _, finding in findings])
-    if any(finding.around for _, finding in findings):
+    around = capture.around
+    if around is None and any(finding.around for _, finding in findings):
         raise NotShared  # frames stay in the process that has decoded them
     notes = list(zip(share.take_note_steps(), table.take_notes(), strict=True))
     ended = []
@@ -265,7 +268,16 @@ def _block(table: ConnectionTable, share: Share, capture: "Capture", work: Share
         ended.append((int(step), _name(connection), int(analysis.order), analysis.dump(), made))
     return _Block(
         frames,
-        [(step, _name(one.connection), one.dump(), tuple(one.said.items())) for step, one in findings],
+        [
+            (
+                step,
+                _name(one.connection),
+                one.dump(),
+                tuple(one.said.items()),
+                None if around is None or not one.around else around(one),
+            )
+            for step, one in findings
+        ],
         [
             (
                 step,

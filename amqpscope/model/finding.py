@@ -70,6 +70,8 @@ class Finding:
         self.around: list[FrameRecord] = []
         # The link of each of these frames (`amqpscope.tracking.amqp10.identity.Link`), None if it has none.
         self.around_links: list[object] = []
+        # Instead of these frames: what another process has made of them (`CaptureOptions.around`).
+        self.around_made: object = None
         # How many frames `around` will have.
         self.around_whole: i64 = 0
         self.reported: bool = False

@@ -131,6 +131,10 @@ class Hearer:
     records = False
     diagnoses = False
 
+    def around(self, finding: Finding) -> object:
+        """The frames around a finding as plain values to show them by, for another process: see `context`."""
+        return None
+
     def begin(self, path: str) -> None:
         """A capture is about to be opened."""
 
@@ -221,6 +225,7 @@ def judge(
         records=listening.records,
         judge=True,
         context=context or listening.context,
+        around=listening.around if listening.context and not context else None,
         profile=policy.profile,
         spec=policy.spec,
         jobs=jobs,

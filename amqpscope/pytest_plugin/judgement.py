@@ -28,7 +28,7 @@ from amqpscope.report.line import Line
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock
-from amqpscope.report.verdict import Detail, FindingCounts, Verdicts, headline
+from amqpscope.report.verdict import Detail, FindingCounts, Verdicts, frames_around, headline
 from amqpscope.report.writer import FindingWriter
 
 __all__ = ["CaptureOfTest", "Judgement", "judge"]
@@ -164,6 +164,9 @@ class _Report(FindingWriter):
         self._clock = Clock("r")
         self._counting = Verdicts(self._clock, _MOST)
         self._others = FindingCounts()
+
+    def around(self, finding: Finding) -> object:
+        return frames_around(finding)
 
     def take(self, findings: list[Finding]) -> None:
         _let_pass(findings, self._allowed)

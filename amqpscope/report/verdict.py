@@ -16,7 +16,7 @@ and of each other rule one line.
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER, Connection
@@ -27,7 +27,7 @@ from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, in_quotes, printable
 from amqpscope.report.suppressed import excuse
-from amqpscope.report.timeline import Clock, Timeline, heading
+from amqpscope.report.timeline import Clock, FrameParts, Timeline, heading
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.peer_error import FIN, RST, is_objection
@@ -43,6 +43,7 @@ __all__ = [
     "FindingCounts",
     "Verdicts",
     "answer",
+    "frames_around",
     "headline",
     "kind",
     "left_out",
@@ -280,23 +281,18 @@ class Verdicts:
     def _frames(self, finding: Finding, timeline: Timeline, around_it: bool) -> list[tuple[Line, int]]:
         """The offending frame and, with `around_it`, the frames around it."""
         shown: list[tuple[Line, int]] = []
-        # They were judged in the order of what the peers could know; shown they are as they were captured.
-        links = [one if isinstance(one, Link) else None for one in finding.around_links]
-        links += [None] * (len(finding.around) - len(links))
-        pairs = zip(finding.around, links, strict=True)
-        around = sorted(pairs, key=lambda pair: int(pair[0].packet))
-        at_fault = finding.spot.among([record for record, _ in around])
+        made: Any = finding.around_made or frames_around(finding)
         missing = finding.frame == _END
-        for at, (record, link) in enumerate(around):
-            if at != at_fault and not around_it:
+        for at_fault, direction, (columns, reported, below) in made:
+            if not at_fault and not around_it:
                 continue
-            if missing and int(record.packet) > int(finding.packet):
+            if missing and columns[0] > int(finding.packet):
                 shown.append((self._end(finding), -1))
                 missing = False
-            lines = timeline.lines(record, link)
-            # The connection has its heading already; what is wrong with the frame is the finding itself.
-            line = next(line for line, _ in lines if line and line[0][0] == "dim")
-            mark = ">>" if at == at_fault else ""
+            # Who is the client may be known only now. What is wrong with the frame is the finding itself.
+            columns = (*columns[:-1], finding.connection.peer(direction) == CLIENT)
+            line, _ = timeline.assembled((columns, reported, below))[0]
+            mark = ">>" if at_fault else ""
             shown.append(([("problem", f"{mark:>{_MARK}}"), *line], -1))
         if missing:
             shown.append((self._end(finding), -1))
@@ -309,6 +305,24 @@ class Verdicts:
         way = "C→ " if finding.peer == CLIENT else " ←S"
         mark = ("problem", f"{'>>':>{_MARK}}")
         return [mark, ("dim", columns), (finding.peer, way), ("", "   "), ("end", _END)]
+
+
+def frames_around(finding: Finding) -> list[tuple[bool, int, FrameParts]]:
+    """The frames around a finding as plain values.
+
+    Of each frame: whether it is the one at fault, its direction, and what is shown of it. They were judged in
+    the order of what the peers could know; shown they are as they were captured.
+    """
+    links = [one if isinstance(one, Link) else None for one in finding.around_links]
+    links += [None] * (len(finding.around) - len(links))
+    pairs = zip(finding.around, links, strict=True)
+    around = sorted(pairs, key=lambda pair: int(pair[0].packet))
+    at_fault = finding.spot.among([record for record, _ in around])
+    timeline = Timeline(Clock("r"), 0, LinkNames())
+    return [
+        (at == at_fault, int(record.direction), timeline.frame_parts(record, link))
+        for at, (record, link) in enumerate(around)
+    ]
 
 
 def headline(finding: Finding) -> Line:

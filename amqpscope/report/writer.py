@@ -138,6 +138,10 @@ class Writers(Hearer):
         # Everything was written.
         self.ended = False
 
+    def around(self, finding: Finding) -> object:
+        # All who want frames show the same of them.
+        return next((made.around(finding) for made in self._all() if made.context), None)
+
     def begin(self, path: str) -> None:
         self._each(lambda hearer: hearer.begin(path))
 
@@ -171,6 +175,9 @@ class Writers(Hearer):
     def end(self) -> None:
         self._each(lambda hearer: hearer.end())
         self.ended = True
+
+    def _all(self) -> list[Hearer]:
+        return self._others if self._first is None else [self._first, *self._others]
 
     def _each(self, write: Callable[[Hearer], None]) -> None:
         if self._first is not None:

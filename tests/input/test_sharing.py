@@ -55,7 +55,8 @@ def test_several_processes_report_what_one_reports() -> None:
     assert "Q-EXCL-DELETE" in sharing_trial.reported([str(SEVERAL)], 1, ("ndjson",))["ndjson"]
     usual, crowded = result.err.splitlines()
     shared, begun = map(int, usual.split(" of "))
-    assert shared > begun // 2 > 5
+    # Of the text, only captures that may need frames for findings of several connections are not shared.
+    assert shared > begun * 2 // 3 > 5
     assert crowded == "0 shared, 1 not"
 
 
@@ -118,6 +119,14 @@ def test_a_killed_worker_is_an_error_of_other_commands(command: list[str]) -> No
 @pytest.mark.parametrize("command", ["summary", "read", "diff"])
 def test_an_interrupted_run_of_other_commands_ends_its_workers(command: str) -> None:
     result = trial("interrupt", command, *([DEMO] if command == "diff" else []), "--jobs", 2, SEVERAL)
+    assert result.status == 130
+    assert "Traceback" not in result.err
+    assert "a worker is left" not in result.err
+
+
+@pytest.mark.parametrize("command", [["summary"], ["read"], ["check", "--format", "json"]])
+def test_a_run_that_is_interrupted_while_it_takes_results_ends_as_any_other(command: list[str]) -> None:
+    result = trial("late", *command, "--jobs", 2, SEVERAL)
     assert result.status == 130
     assert "Traceback" not in result.err
     assert "a worker is left" not in result.err

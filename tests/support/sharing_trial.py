@@ -7,6 +7,7 @@
     several SEED COUNT PATH...  the same for what `check` writes of several captures, side by side
     kill ARGUMENTS...           run `amqpscope ARGUMENTS`, but a worker is killed in the middle
     interrupt ARGUMENTS...      the same, but the program is interrupted while the workers read
+    late ARGUMENTS...           the same, but it is interrupted while their results are taken
 
 The tests are not threads of this program: a process with threads is not forked. At the end, it prints how
 many captures were shared out, and how many were read by one process after all.
@@ -71,6 +72,14 @@ class Workers(workers.Workers):
     def wait(self) -> Iterator[None]:
         os.kill(os.getpid(), signal.SIGINT)
         yield from super().wait()
+
+
+class Interrupted(Sharing):
+    """Interrupted when its workers are done, and the first of their results was taken."""
+
+    def _take_block(self, *arguments: Any) -> None:
+        super()._take_block(*arguments)
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 class Killed(Sharing):
@@ -209,6 +218,8 @@ def main(how: str, *arguments: str) -> int:
     changed_comparison: Any = comparison
     changed_comparison.Beside = KilledBeside if how == "kill" else CountedBeside
     changed.Sharing = Killed if how == "kill" else Sharing
+    if how == "late":
+        changed.Sharing = Interrupted
     if how == "interrupt":
         changed.Workers = besides.Workers = Workers
     capture.BLOCK = 512  # type: ignore[misc]
@@ -217,6 +228,7 @@ def main(how: str, *arguments: str) -> int:
         seed, count, *paths = arguments
         for path in paths:
             compare([path], 3)
+            compare([path], 2, ("text",))
         by_chance(int(seed), int(count), False)
         print(f"{sum(SHARED)} of {len(SHARED)}", file=sys.stderr)
         SHARED.clear()

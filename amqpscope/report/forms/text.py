@@ -14,7 +14,7 @@ from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.suppressed import Suppressed, fixed_lines
 from amqpscope.report.timeline import Clock
-from amqpscope.report.verdict import STYLES, FindingCounts, Verdicts
+from amqpscope.report.verdict import STYLES, FindingCounts, Verdicts, frames_around
 from amqpscope.report.writer import FindingWriter
 from dissectors.wording import count
 
@@ -51,6 +51,9 @@ class TextWriter(FindingWriter):
         self._ignored = 0
         # Those that are only counted.
         self._folded = FindingCounts()
+
+    def around(self, finding: Finding) -> object:
+        return frames_around(finding)
 
     def begin(self, path: str) -> None:
         super().begin(path)
