@@ -159,16 +159,51 @@ def test_a_proxy_that_demands_credentials_first() -> None:
     ]
 
 
-def test_a_refusal(tmp_path: Path) -> None:
-    answer = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 4\r\n\r\nno\r\n"
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (401, "Unauthorized"),
+        (403, "Forbidden"),
+        (404, "The endpoint does not exist. TrackingId:1"),
+        (426, "Upgrade Required"),
+    ],
+)
+def test_a_refusal(tmp_path: Path, status: int, reason: str) -> None:
+    answer = f"HTTP/1.1 {status} {reason}\r\nContent-Length: 4\r\n\r\nno\r\n".encode()
     read = Read([Turn(0, REQUEST), Turn(1, answer)])
     facts = read.connection.websocket
-    assert facts is not None and (facts.status, facts.reason) == (403, "Forbidden")
+    assert facts is not None and (facts.status, facts.reason) == (status, reason)
     assert read.frames == [] and read.connection.protocol == "http"
     path = tmp_path / "a.pcap"
     path.write_bytes(read.octets)
-    text = CliRunner().invoke(app, ["summary", "--all", str(path)]).stdout
-    assert "server refused the upgrade to WebSocket: 403 Forbidden" in " ".join(text.split())
+    for command in (["summary", "--all"], ["why", "--end"]):
+        text = CliRunner().invoke(app, [*command, str(path)]).stdout
+        assert f"server refused the upgrade to WebSocket: {status} {reason}" in " ".join(text.split())
+
+
+V1 = b"PROXY TCP4 203.0.113.77 10.20.30.4 50000 5671\r\n"
+V2 = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xcb\0\x71\x4d\x0a\x14\x1e\x04\xc3\x50\x16\x27"
+
+
+@pytest.mark.parametrize("segment", [0, 7])
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("inside", ["", "WebSocket"])
+@pytest.mark.parametrize("front", [[Turn(0, V1)], [Turn(0, V2)], CONNECT, [Turn(0, V1), *CONNECT]])
+def test_tls_behind_what_stands_in_front(front: list[Turn], inside: str, version: str, segment: int) -> None:
+    """PROXY in either version, CONNECT, and both: the frames and findings are those of the clear twin."""
+    pytest.importorskip("cryptography")
+    turns = talk()
+    recording = TlsRecording(Ends.make(version))
+    for turn in wrapped(turns) if inside else turns:
+        recording.say(turn.direction, turn.octets)
+    read = Read([*front, *recording.turns], recording.keylog, segment=segment)
+    clear = Read(turns)
+    said = [[(frame[0], frame[1], frame[3]) for frame in one.frames] for one in (read, clear)]
+    found = [[(one[0], one[1], one[2], one[4]) for one in of.findings] for of in (read, clear)]
+    assert said[0] == said[1] and found[0] == found[1] and clear.findings
+    assert not read.connection.encrypted
+    source = read.connection.proxy
+    assert (source is not None and source[2] == "203.0.113.77") == (front[0].octets[:1] in b"P\r")
 
 
 @pytest.mark.parametrize(
