@@ -25,8 +25,9 @@ class Memory:
     def __init__(self) -> None:
         # How many they are.
         self.count: i64 = 0
-        # They and some that are forgotten, the oldest first.
-        self._deliveries: list[Rememberable] = []
+        # They and some that are forgotten, the oldest first. Before `_begin` there is only None.
+        self._deliveries: list[Rememberable | None] = []
+        self._begin: i64 = 0
 
     def put(self, delivery: Rememberable, what: object) -> None:
         """Remember this of a delivery, instead of what was remembered of it."""
@@ -36,7 +37,12 @@ class Memory:
         deliveries = self._deliveries
         size: i64 = len(deliveries)
         if size > _FEW and size > 2 * self.count:
-            deliveries = self._deliveries = [one for one in deliveries if one.remembered is not None]
+            if 2 * self._begin > size:
+                del deliveries[: self._begin]
+            else:
+                deliveries = [one for one in deliveries if one is not None and one.remembered is not None]
+                self._deliveries = deliveries
+            self._begin = 0
         if self.count >= 2 * MAX_UNANSWERED:
             self._forget(MAX_UNANSWERED)
         delivery.remembered = what
@@ -49,7 +55,21 @@ class Memory:
         if what is not None:
             delivery.remembered = None
             self.count -= 1
+            self._let_go()
         return what
+
+    def _let_go(self) -> None:
+        """Most are forgotten in order. What is let go of at once leaves its memory to the next delivery."""
+        deliveries = self._deliveries
+        at = self._begin
+        size: i64 = len(deliveries)
+        while at < size:
+            one = deliveries[at]
+            if one is not None and one.remembered is not None:
+                break
+            deliveries[at] = None
+            at += 1
+        self._begin = at
 
     def clear(self) -> None:
         """Forget all."""
@@ -57,10 +77,10 @@ class Memory:
 
     def _forget(self, many: i64) -> None:
         """Forget so many deliveries, the oldest ones."""
-        at: i64 = 0
-        size: i64 = len(self._deliveries)
         left = self.count - many
-        while self.count > left and at < size:
-            self.take(self._deliveries[at])
-            at += 1
-        del self._deliveries[:at]
+        while self.count > left and self._begin < len(self._deliveries):
+            oldest = self._deliveries[self._begin]
+            if oldest is None or oldest.remembered is None:
+                self._begin += 1
+            else:
+                self.take(oldest)

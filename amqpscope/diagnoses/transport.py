@@ -120,13 +120,14 @@ class _Side:
         self.silent_end: i64 = 0
         # How many frames it has sent since the last silence of both.
         self.since_gap: i64 = 0
-        # The last packets in which its frames begin, from the oldest to the newest; and how many they are.
+        # The last packets in which its frames begin, from the oldest to the newest, and how many they are.
+        # Most of those that were acknowledged are left out.
         self.oldest: _Sent | None = None
         self.newest: _Sent | None = None
         self.kept: i64 = 0
 
-    def sends(self, packet: i64, time: i64, end: i64) -> None:
-        """Its next frame."""
+    def sends(self, packet: i64, time: i64, end: i64, done: i64) -> None:
+        """Its next frame. done: the other side has acknowledged its octets before this offset."""
         self.since_gap += 1
         newest = self.newest
         if newest is None:
@@ -135,12 +136,21 @@ class _Side:
         elif newest.packet == packet and newest.time == time:
             newest.end = end
         else:
-            self._keep(packet, time, end, newest)
+            self._keep(packet, time, end, newest, done)
 
-    def _keep(self, packet: i64, time: i64, end: i64, newest: _Sent) -> None:
+    def _keep(self, packet: i64, time: i64, end: i64, newest: _Sent, done: i64) -> None:
         """Its frames begin in another packet."""
         oldest = self.oldest
-        if self.kept < _KEPT or oldest is None:
+        if oldest is not None and oldest is not newest and oldest.end <= done:
+            # They are acknowledged. One of two is let go of, and the other is used again. A short list stays
+            # in the cache of the processor.
+            following = oldest.next
+            if following is not None and following is not newest and following.end <= done:
+                self.oldest = oldest = following
+                self.kept -= 1
+        elif self.kept < _KEPT:
+            oldest = None
+        if oldest is None:
             self.kept += 1
             sent = _Sent(packet, time, end)
         else:
@@ -204,7 +214,8 @@ class TransportWatch:
             self.client.since_gap = 0
             self.server.since_gap = 0
             self._resume(frame.body)
-        own.sends(record.packet, time, frame.offset + frame.size)
+        other = server if side == 0 else client
+        own.sends(record.packet, time, frame.offset + frame.size, other.acknowledged)
         if record.message is not None:
             self.messages += 1
         self._connection(frame.body, own, time, side)

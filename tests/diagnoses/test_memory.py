@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,3 +59,34 @@ def test_what_is_put_again_is_remembered_once() -> None:
     assert memory.take(one) == "second" and memory.take(one) is None
     memory.clear()
     assert memory.count == 0 and memory.take(other) is None
+
+
+def test_what_is_taken_in_order_is_let_go_of_at_once() -> None:
+    memory = Memory()
+    deliveries = [Rememberable() for _ in range(40)]
+    for number, delivery in enumerate(deliveries):
+        memory.put(delivery, number + 1)
+    for number, delivery in enumerate(deliveries[:30]):
+        assert memory.take(delivery) == number + 1
+    assert [one for one in memory._deliveries if one is not None] == deliveries[30:]
+    memory.clear()
+    assert memory.count == 0 and all(one.remembered is None for one in deliveries)
+
+
+def test_what_is_taken_in_any_order_is_found() -> None:
+    random = Random(26)
+    memory = Memory()
+    known: dict[Rememberable, int] = {}
+    for number in range(20_000):
+        if known and random.random() < 0.49:
+            delivery = random.choice(list(known)[:50])
+            assert memory.take(delivery) == known.pop(delivery)
+            assert memory.take(delivery) is None
+        else:
+            delivery = Rememberable()
+            memory.put(delivery, number)
+            known[delivery] = number
+        assert memory.count == len(known)
+        assert len(memory._deliveries) <= 2 * len(known) + 66
+    memory.clear()
+    assert memory.count == 0 and all(one.remembered is None for one in known)

@@ -10,8 +10,9 @@ __all__ = ["ChannelState", "Held", "window_of"]
 def window_of(channel: Channel, consumer: Consumer | None) -> i64:
     """How many deliveries a consumer of a channel may have unacknowledged, 0 for any number."""
     least: i64 = UNLIMITED if consumer is None else consumer.limit
-    if len(channel.consumers.windows):
-        least = min(least, channel.consumers.windows.newest())
+    windows = channel.consumers.windows
+    if windows.bounds:
+        least = min(least, windows.newest())
     return 0 if least >= UNLIMITED else least
 
 

@@ -12,6 +12,7 @@ from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import SentContent
+from amqpscope.tracking.amqp091.requests import MethodRequest
 from amqpscope.tracking.amqp10.identity import PEERS, side_of
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
@@ -223,10 +224,10 @@ class ChannelWatch(Watch091):
         self.last = None
         self.channels.pop(channel, None)
 
-    def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
+    def requested(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
         if not isinstance(method, ChannelFlow):
             return
-        state = self.channels.get(channel)
+        state = self._state(record)
         if state is None:
             return
         self._resumed(state, record.packet, record.time)

@@ -6,9 +6,9 @@ from amqpscope.diagnoses.declaration import ENDS, NO_OPENING, Limit, declare
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.watch import Watch091
 from amqpscope.model.records import CLIENT, FrameRecord
-from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.events import SentContent
+from amqpscope.tracking.amqp091.requests import MethodRequest
 from amqpscope.tracking.amqp10.identity import side_of
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
@@ -162,7 +162,7 @@ class Refusal091Watch(Watch091):
             if side_of(record) == 1 and method.reply_code in (540, 541):
                 self._removed(record, method.reply_code, method.reply_text or "")
 
-    def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
+    def requested(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
         if isinstance(method, BasicQos) and method.global_:
             self.uses["global_qos"] = (record.packet, "basic.qos with the global flag", "")
         elif isinstance(method, QueueDeclare) and not (method.durable or method.exclusive or method.passive):

@@ -77,8 +77,9 @@ class LinkState:
         self.miscount: Miscount | None = None
         # How many deliveries are held: they are not settled.
         self.unsettled: i64 = 0
-        # They and some that are settled, the oldest first.
-        self.held: list[OpenDelivery] = []
+        # They and some that are settled, the oldest first. Before `begin` there is only None.
+        self.held: list[OpenDelivery | None] = []
+        self.begin: i64 = 0
         # Packet and time of the receiver's outcome of a delivery, where the sender has not settled it.
         self.answered: dict[OpenDelivery, tuple[int, int]] = {}
         self.transactional: bool = False
@@ -135,7 +136,11 @@ class LinkState:
         held = self.held
         size: i64 = len(held)
         if size > _FEW and size > 2 * self.unsettled:
-            held = self.held = [one for one in held if one.held != FREE]
+            if 2 * self.begin > size:
+                del held[: self.begin]
+            else:
+                held = self.held = [one for one in held if one is not None and one.held != FREE]
+            self.begin = 0
         held.append(delivery)
         delivery.held = HELD
         self.unsettled += 1
@@ -153,16 +158,29 @@ class LinkState:
             del self.answered[delivery]
         delivery.held = FREE
         self.unsettled -= 1
+        # Most are settled in order. What is let go of at once leaves its memory to the next delivery.
+        held = self.held
+        at = self.begin
+        size: i64 = len(held)
+        while at < size:
+            one = held[at]
+            if one is not None and one.held != FREE:
+                break
+            held[at] = None
+            at += 1
+        self.begin = at
 
     def waiting(self) -> list[OpenDelivery]:
         """The deliveries of which the receiver has given no outcome, the oldest first."""
-        return [one for one in self.held if one.held == HELD]
+        return [one for one in self.held if one is not None and one.held == HELD]
 
     def leave(self) -> None:
         """It is over: hold no delivery."""
         for one in self.held:
-            one.held = FREE
+            if one is not None:
+                one.held = FREE
         self.held = []
+        self.begin = 0
 
     def attach_since(self) -> tuple[int, int]:
         """Packet and time since which the receiver could grant credit: its attach, or the answer to it."""
