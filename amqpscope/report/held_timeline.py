@@ -5,7 +5,7 @@ come than MAX_HELD_FRAMES: then such findings stand in their places. Later ones 
 """
 
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import Final
 
 from amqpscope.limits import MAX_HELD_FRAMES, MAX_PLACED_FRAMES
@@ -51,28 +51,65 @@ class _Heading:
 
 
 class _ShownFrame:
-    """The text of a frame, and what is found at it, which is shown below it."""
+    """The lines of a frame, and what is found at it, which is shown below it."""
 
     def __init__(
-        self, connection: Connection, about: _About, texts: list[str], line: Line, hang: int
+        self, connection: Connection, about: _About, lines: list[tuple[Line, int]], remark: str
     ) -> None:
-        direction, offset, behind, name, packet, codes = about
         self.connection: Connection = connection
-        self.direction: int = direction
-        self.packet: int = packet
-        self.codes: list[str] = codes
-        self.place: _Place = (connection, direction, offset, name)
-        # A rule that learns of a fault later knows of the frame where it ends.
-        self.end: _Place = (connection, direction, behind, name)
-        # Its lines, the first of them as it was before it was painted.
-        self.texts: list[str] = texts
-        self.line: Line = line
-        self.hang: int = hang
+        self.about: _About = about
+        self.packet: int = about[4]
+        self.place: _Place = (connection, about[0], about[1], about[3])
+        self.lines: list[tuple[Line, int]] = lines
+        # What stands behind its first line.
+        self.remark: str = remark
         # What stands above it, unless it was written before with the same names; and what stands below it.
         self.heading: _Heading | None = None
         self.below: list[str] = []
         # Findings that have the same answer here: the line of the answer in `below`, and how many they are.
         self.answered: dict[str, tuple[int, int]] = {}
+
+
+class _Index:
+    """Where findings go that name the end of a frame, its packet, or a frame that is written.
+
+    past: the newest frames that are written, the oldest first. shown: those that are not written yet.
+    """
+
+    def __init__(self, past: deque[tuple[Connection, _About]], shown: list[_ShownFrame]) -> None:
+        # Frames that are not written yet. A rule that learns of a fault later knows where the frame ends.
+        self.ends: dict[_Place, _ShownFrame] = {}
+        self.packets: dict[tuple[Connection, int, int], _ShownFrame] = {}
+        # Places and ends of the newest frames that are written.
+        self.written: OrderedDict[_Place, None] = OrderedDict()
+        for connection, about in past:
+            self._place(connection, about)
+        for frame in shown:
+            self.shown(frame)
+
+    def shown(self, frame: _ShownFrame) -> None:
+        """A frame that is not written yet."""
+        about = frame.about
+        self.ends[_end(frame.connection, about)] = frame
+        self.packets.setdefault((frame.connection, about[0], frame.packet), frame)
+
+    def wrote(self, frame: _ShownFrame) -> None:
+        """The frame is written now."""
+        about = frame.about
+        self._place(frame.connection, about)
+        self.ends.pop(_end(frame.connection, about), None)
+        self.packets.pop((frame.connection, about[0], frame.packet), None)
+
+    def _place(self, connection: Connection, about: _About) -> None:
+        self.written[(connection, about[0], about[1], about[3])] = None
+        self.written[_end(connection, about)] = None
+        while len(self.written) > MAX_PLACED_FRAMES:
+            self.written.popitem(last=False)
+
+
+def _end(connection: Connection, about: _About) -> _Place:
+    """Where the frame ends."""
+    return connection, about[0], about[2], about[3]
 
 
 class HeldTimeline:
@@ -90,12 +127,12 @@ class HeldTimeline:
         self._held: list[_ShownFrame] = []
         self._frames: list[_ShownFrame] = []
         self._lines: list[str] = []
-        # Where findings go: the frames that are not written yet, by their places, ends and packets.
+        # The frames that are not written yet, by their places.
         self._places: dict[_Place, _ShownFrame] = {}
-        self._ends: dict[_Place, _ShownFrame] = {}
-        self._packets: dict[tuple[Connection, int, int], _ShownFrame] = {}
-        # Places and ends of the newest frames that are written: a late finding may be about one of them.
-        self._written: OrderedDict[_Place, None] = OrderedDict()
+        # The newest frames that are written: a late finding may be about one of them.
+        self._past: deque[tuple[Connection, _About]] = deque(maxlen=MAX_PLACED_FRAMES // 2)
+        # Where else a finding may belong. Most captures have none, so None before the first one.
+        self._index: _Index | None = None
         self._shown: set[Connection] = set()
         self._headings: dict[Connection, _Heading] = {}
         self._clock: Clock = Clock(time_format)
@@ -171,18 +208,12 @@ class HeldTimeline:
         """Take the next frame of a connection."""
         parts, headed, about, remark, settled = made
         lines = self._timeline.assembled(parts)
-        line, hang = lines[0]
-        paint = self.painter
-        texts = [paint.paint(line, hang, remark)]
-        for index in range(1, len(lines)):
-            below, margin = lines[index]
-            texts.append(paint.paint(below, margin))
         if not self._judges:
             if headed:
-                self._lines.append(paint.paint(heading(connection, about[4]), INDENT))
-            self._lines += texts
+                self._lines.append(self.painter.paint(heading(connection, about[4]), INDENT))
+            self._paint(lines, remark)
             return
-        shown = _ShownFrame(connection, about, texts, line, hang)
+        shown = _ShownFrame(connection, about, lines, remark)
         if headed:
             above = self._headings.get(connection)
             if above is None:
@@ -193,7 +224,13 @@ class HeldTimeline:
             # Named at those that are not written yet.
             at = self._places.get((connection, place[1], place[2], name))
             if at is not None:
-                at.texts[0] = paint.paint(at.line, at.hang, SettledBy(by[0], by[1]).text)
+                at.remark = SettledBy(by[0], by[1]).text
+
+    def _paint(self, lines: list[tuple[Line, int]], remark: str) -> None:
+        """Write the lines of a frame. remark: stands behind the first line."""
+        for line, hang in lines:
+            self._lines.append(self.painter.paint(line, hang, remark))
+            remark = ""
 
     def _keep(self, frame: _ShownFrame) -> None:
         if len(self._frames) >= MAX_HELD_FRAMES:
@@ -201,8 +238,8 @@ class HeldTimeline:
         self._frames.append(frame)
         self._shown.add(frame.connection)
         self._places[frame.place] = frame
-        self._ends[frame.end] = frame
-        self._packets.setdefault((frame.connection, frame.direction, frame.packet), frame)
+        if self._index is not None:
+            self._index.shown(frame)
 
     def found(self, findings: list[Finding]) -> None:
         """These findings are complete."""
@@ -215,18 +252,21 @@ class HeldTimeline:
         spot, connection = finding.spot, finding.connection
         direction = int(spot.direction)
         place = (connection, direction, int(spot.offset), spot.name)
-        at = self._places.get(place) or self._ends.get(place)
+        index = self._index
+        if index is None:
+            index = self._index = _Index(self._past, self._held + self._frames)
+        at = self._places.get(place) or index.ends.get(place)
         if at is None:
-            if spot.name != END_OF_STREAM and place not in self._written:
+            if spot.name != END_OF_STREAM and place not in index.written:
                 return  # its frame was not asked for
             at = self._before(int(spot.packet))
             if at is None or at.connection is not connection:
                 self.below(at, [heading(connection)])
-        if finding.rule.partition("/")[2] not in (at.codes if at is not None else []):
+        if finding.rule.partition("/")[2] not in (at.about[5] if at is not None else []):
             self.below(at, [[("problem", "  !! "), *headline(finding)]])
         reaction = finding.reaction
         if is_objection(reaction):
-            answered = self._packets.get((connection, 1 - direction, int(reaction.packet)), at)
+            answered = index.packets.get((connection, 1 - direction, int(reaction.packet)), at)
             self._answer(
                 answered, f"packet {finding.packet}, {kind(finding)} {finding.rule}", answer(finding)
             )
@@ -288,20 +328,18 @@ class HeldTimeline:
         What is shown does not depend on how many frames are read at once, but for standard input.
         """
         lines = self._lines
-        written = self._written
+        index = self._index
         for frame in frames:
             if frame.heading is not None:
                 self._head(frame.heading, newest if self._holds else frame.packet)
-            lines += frame.texts
+            self._paint(frame.lines, frame.remark)
             if frame.below:
                 lines += frame.below
-            written[frame.place] = None
-            written[frame.end] = None
             self._places.pop(frame.place, None)
-            self._ends.pop(frame.end, None)
-            self._packets.pop((frame.connection, frame.direction, frame.packet), None)
-        while len(written) > MAX_PLACED_FRAMES:
-            written.popitem(last=False)
+            if index is None:
+                self._past.append((frame.connection, frame.about))
+            else:
+                index.wrote(frame)
         if lines:
             sys.stdout.write("\n".join(lines) + "\n")
             sys.stdout.flush()

@@ -74,6 +74,8 @@ class Painter:
                 if style:
                     before, _, after = Style.parse(style).render("\0", color_system=system).partition("\0")
                     self._styles[name] = (before, after)
+        # Neither styles nor a width nor the encoding matter.
+        self._plain = self.bare and not self._ascii
 
     @property
     def width(self) -> int | None:
@@ -91,14 +93,15 @@ class Painter:
         What is wider than the output is cut, or, with `hang`, goes on in a new line behind so many spaces.
         remark: stands at the end of the line if there is room for it.
         """
+        if self._plain:
+            text = "".join([text for _, text in line])
+            return f"{text}  {remark}" if remark else text.rstrip()
         if remark and (self._width is None or _cells_of(line) + cells(remark) + 2 <= self._width):
             line = [*line, ("dim", f"  {remark}")]
         if self._ascii:
             line = [(style, text.translate(_ASCII)) for style, text in line]
         width = self._width
         if width is None:
-            if not self._styles:
-                return "".join([text for _, text in line]).rstrip()
             return self._join(line)
         if _cells_of(line) <= width:
             return self._join(line)

@@ -7,6 +7,8 @@ narrow again, so that a short capture has short lines. Below a line stands what 
 and with -v and -vv what `details` has to say.
 """
 
+from typing import Final
+
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report import details
 from amqpscope.report.digits import digits
@@ -28,6 +30,9 @@ FrameParts = tuple[tuple[int, int, int, int, str, str, int, bool], Line, list[Li
 connection, channel, name, style and width of the name, whether the client sends), the rest of its line, and
 the lines below.
 """
+
+_BY_CLIENT: Final = (CLIENT, "C→ ")
+_BY_SERVER: Final = (SERVER, " ←S")
 
 TIME_FORMATS = {
     "r": "seconds since the capture's first frame",
@@ -202,18 +207,27 @@ class Timeline:
         time = self._clock.show(at)
         number = digits(stream)
         channel = "" if on_channel < 0 else digits(on_channel)
-        self._packet = max(self._packet, len(packet))
-        self._time = max(self._time, len(time))
-        self._connection = max(self._connection, len(number))
-        self._channel = max(self._channel, len(channel))
-        self._name = max(self._name, name_width)
-        columns = packet.rjust(self._packet) + " " + time.rjust(self._time) + " "
-        columns += number.rjust(self._connection) + " "
-        name = called.ljust(self._name) + " "
+        # Most numbers are as wide as their column.
+        if len(packet) != self._packet:
+            self._packet = max(self._packet, len(packet))
+            packet = packet.rjust(self._packet)
+        if len(time) != self._time:
+            self._time = max(self._time, len(time))
+            time = time.rjust(self._time)
+        if len(number) != self._connection:
+            self._connection = max(self._connection, len(number))
+            number = number.rjust(self._connection)
+        if len(channel) != self._channel:
+            self._channel = max(self._channel, len(channel))
+            channel = channel.rjust(self._channel)
+        if name_width > self._name:
+            self._name = name_width
+        columns = f"{packet} {time} {number} "
+        name = f"{called.ljust(self._name)} "
         line: Line = [
             ("dim", columns),
-            (CLIENT, "C→ ") if by_client else (SERVER, " ←S"),
-            ("dim", " " + channel.rjust(self._channel) + " "),
+            _BY_CLIENT if by_client else _BY_SERVER,
+            ("dim", f" {channel} "),
             (style, name),
         ]
         return line, len(columns) + 3 + self._channel + 2 + len(name)
