@@ -203,9 +203,8 @@ class Heard(LiveView):
 
 def test_a_pytest_run(poisoned: Path) -> None:
     """A test fails for it, in words that say why, and with the findings of all connections."""
-    reported = judge_test(
-        CaptureOfTest(str(poisoned)), load_policy(), lambda _: False, "", poisoned.with_suffix(".html")
-    )
+    page = poisoned.with_suffix(".html")
+    reported = judge_test(CaptureOfTest(str(poisoned)), load_policy(), lambda _: False, "", page, 1)
     assert reported.failed
     assert FAILED in reported.text.replace("\n    ", " ")
     assert len([one for one in reported.findings if one.rule == "amqp091/B-ACK-KNOWN"]) == 3

@@ -21,6 +21,8 @@ DISSECTORS = Path(dissectors.__path__[0])
 
 # A client library that is called so, a folder of the specification, and a table with a protocol in each row.
 OTHERS = {f"amqpscope/rules/{name}.py" for name in ("profiles", "references", "subjects")}
+# A word that peers send as a subprotocol of WebSocket.
+OTHERS |= {"amqpscope/layers/websocket/subprotocols.py"}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
