@@ -74,7 +74,7 @@ class Beside(AbstractContextManager["Beside"]):
 def _reported_by(worker: Worker) -> Metering:
     """Reports each block, and so ends the worker if nobody waits for it."""
 
-    class Reports:
+    class _Reports:
         def __init__(self, capture: Capture) -> None:
             self._capture = capture
 
@@ -83,6 +83,6 @@ def _reported_by(worker: Worker) -> Metering:
 
     @contextmanager
     def metered(capture: Capture) -> Iterator[Meter]:
-        yield Reports(capture)
+        yield _Reports(capture)
 
     return metered

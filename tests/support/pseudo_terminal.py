@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -32,6 +33,8 @@ class PseudoTerminal:
         self._pipe, writing = os.pipe()
 
         def take_over() -> None:
+            # A hang-up ends a program, even if whoever runs the tests ignores it, as `nohup` does.
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
             os.dup2(writing, 9)
             os.login_tty(self.slave)
 

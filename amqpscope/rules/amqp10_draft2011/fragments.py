@@ -10,8 +10,8 @@ from amqpscope.tracking.amqp10_draft2011.sections import (
     HEADER,
     PROPERTIES,
     UNKNOWN,
-    Fragment,
     Progress,
+    SectionFragment,
 )
 from dissectors.wire import i64
 
@@ -27,7 +27,7 @@ M_FRAG_ORDER: Final = RULES.rule(
 )
 
 
-def fragment_out_of_order(case: CaseDraft2011, progress: Progress, fragment: Fragment) -> None:
+def fragment_out_of_order(case: CaseDraft2011, progress: Progress, fragment: SectionFragment) -> None:
     """A sender sends a fragment of a section that comes before the section of its last fragment.
 
     Demands: Within a delivery, sections and their fragments must be sent in order.
@@ -53,7 +53,7 @@ M_FRAG_CODE: Final = RULES.rule(
 )
 
 
-def section_code_changed(case: CaseDraft2011, progress: Progress, fragment: Fragment) -> None:
+def section_code_changed(case: CaseDraft2011, progress: Progress, fragment: SectionFragment) -> None:
     """A sender changes the section-code within a section.
 
     Demands: All fragments of one section must have the same section-code.
@@ -103,7 +103,7 @@ M_FRAG_OFFSET: Final = RULES.rule(
 )
 
 
-def offset_that_does_not_follow(case: CaseDraft2011, fragment: Fragment, expected: i64) -> None:
+def offset_that_does_not_follow(case: CaseDraft2011, fragment: SectionFragment, expected: i64) -> None:
     """A sender sends a fragment whose section-offset is not the number of octets of the section that the
     sender has already sent.
 
@@ -172,7 +172,7 @@ def section_sent_twice(case: CaseDraft2011, name: str) -> None:
     case.report(M_SECT_ONCE, f"the message has a second {name} section", CERTAIN, {"section": name})
 
 
-def judge_fragment(case: CaseDraft2011, progress: Progress, fragment: Fragment, plain: bool) -> None:
+def judge_fragment(case: CaseDraft2011, progress: Progress, fragment: SectionFragment, plain: bool) -> None:
     """The rules about a fragment, beside what was sent of its delivery before.
 
     plain: the message has message-format 0, so that its section-codes are those of section 4.2.1.
@@ -205,7 +205,7 @@ def judge_end(case: CaseDraft2011, progress: Progress) -> None:
 
 
 def _judge_flags(
-    case: CaseDraft2011, progress: Progress, fragment: Fragment, begun: bool, same: bool
+    case: CaseDraft2011, progress: Progress, fragment: SectionFragment, begun: bool, same: bool
 ) -> None:
     number = fragment.number
     if same and fragment.first == 1:
@@ -226,7 +226,7 @@ def _judge_flags(
         )
 
 
-def _judge_offset(case: CaseDraft2011, progress: Progress, fragment: Fragment, same: bool) -> None:
+def _judge_offset(case: CaseDraft2011, progress: Progress, fragment: SectionFragment, same: bool) -> None:
     expected: i64 = 0
     if same:
         expected = progress.end
@@ -234,7 +234,7 @@ def _judge_offset(case: CaseDraft2011, progress: Progress, fragment: Fragment, s
         offset_that_does_not_follow(case, fragment, expected)
 
 
-def _judge_section(case: CaseDraft2011, progress: Progress, fragment: Fragment, begun: bool) -> None:
+def _judge_section(case: CaseDraft2011, progress: Progress, fragment: SectionFragment, begun: bool) -> None:
     code = fragment.code
     if HEADER <= code <= FOOTER and progress.has(code):
         section_sent_twice(case, _NAMES[code])

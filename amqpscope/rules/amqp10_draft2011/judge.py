@@ -34,7 +34,7 @@ from amqpscope.tracking.amqp10.link import UNKNOWN as NO_NUMBER
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10_draft2011.passing import pass_on
-from amqpscope.tracking.amqp10_draft2011.sections import UNKNOWN, Fragment, Progress, SentOctets
+from amqpscope.tracking.amqp10_draft2011.sections import UNKNOWN, Progress, SectionFragment, SentOctets
 from amqpscope.tracking.amqp10_draft2011.transactions import NOBODY, Transactions
 from amqpscope.tracking.amqp10_draft2011.translation import octets_of, translated
 from amqpscope.tracking.correlation_budget import CorrelationBudget
@@ -226,7 +226,7 @@ class JudgeDraft2011(Judge10):
         if progress is None or not link.whole or case.record.frame.problems:
             return
         plain = body.message_format == _MESSAGE_FORMAT
-        carried = [Fragment(one) for one in sent.fragments or ()]
+        carried = [SectionFragment(one) for one in sent.fragments or ()]
         if link.open is None and case.found == 0:
             resuming.judge_resumed(case, link, body, carried)
         for fragment in carried:

@@ -11,7 +11,7 @@ from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10_draft2011.case import CaseDraft2011
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
-from amqpscope.tracking.amqp10_draft2011.sections import Fragment
+from amqpscope.tracking.amqp10_draft2011.sections import SectionFragment
 from dissectors.amqp10.messaging import Received
 from dissectors.amqp10.performatives import Transfer
 from dissectors.wire import i64
@@ -89,7 +89,9 @@ def more_received_than_was_sent(case: CaseDraft2011, transfer_id: int, stated: i
     )
 
 
-def judge_resumed(case: CaseDraft2011, link: LinkEnd, body: Transfer, fragments: list[Fragment]) -> None:
+def judge_resumed(
+    case: CaseDraft2011, link: LinkEnd, body: Transfer, fragments: list[SectionFragment]
+) -> None:
     """The rule about the first transfer of a delivery that is resumed."""
     theirs = link.resumption.peer_listed
     tag = body.delivery_tag

@@ -13,7 +13,7 @@ from amqpscope.limits import MAX_STATED
 from dissectors.amqp10_draft2011 import performatives as draft
 from dissectors.wire import i64
 
-__all__ = ["FOOTER", "HEADER", "PROPERTIES", "UNKNOWN", "Fragment", "Progress", "SentOctets"]
+__all__ = ["FOOTER", "HEADER", "PROPERTIES", "UNKNOWN", "Progress", "SectionFragment", "SentOctets"]
 
 # mypyc: sentinel, a number of a fragment that is not there, or could not be read.
 UNKNOWN: Final = -1
@@ -26,7 +26,7 @@ _LARGEST: Final = 1 << 60
 """Numbers of this size and beyond nobody sends; they are not counted with."""
 
 
-class Fragment:
+class SectionFragment:
     """The place of a fragment in its message.
 
     first, last: 1 or 0. octets: of its payload. Each may be UNKNOWN.
@@ -61,7 +61,7 @@ class Progress:
         """Whether an earlier section had this section-code."""
         return 0 <= code < 8 and self.seen & (1 << code) != 0
 
-    def take(self, fragment: Fragment) -> None:
+    def take(self, fragment: SectionFragment) -> None:
         """The next fragment was sent; it was judged before."""
         same = fragment.number == self.number and fragment.number != UNKNOWN
         if fragment.octets == UNKNOWN or fragment.offset == UNKNOWN:
