@@ -32,7 +32,7 @@ def test_every_part_is_its_own(protocol: Protocol) -> None:
     parts = [
         protocol.decoder(False),
         protocol.assembler(True),
-        protocol.judge(connection, [], False, None),
+        protocol.judge(connection, [], None, None),
         protocol.json_renderer(),
         protocol.text_renderer(),
         protocol.grounds(),
