@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,16 @@ def test_every_part_is_its_own(protocol: Protocol) -> None:
     own = (protocol.usual or protocol.name).removeprefix("amqp")
     assert all(own in type(part).__module__ for part in parts)
     assert all(protocol_of_kind(kind, protocol.dialect) is protocol for kind in protocol.kinds)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_judge_of_a_protocol_needs_no_other_import(name: str) -> None:
+    program = (
+        "from amqpscope.model.records import Connection\n"
+        "from amqpscope.protocols import PROTOCOLS\n"
+        f"PROTOCOLS[{name!r}].judge(Connection('capture', 0, 0, bytes(12)), [], None, None)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))

@@ -10,7 +10,7 @@ package.
 
 from typing import Final
 
-from amqpscope.rules.amqp10 import judge  # noqa: F401
+from amqpscope.rules.amqp10 import judge, resumption  # noqa: F401
 from amqpscope.rules.declaration import Rules
 
 __all__ = ["DOCUMENT", "RULES"]
@@ -217,5 +217,6 @@ def _declare(namespace: str) -> None:
         RULES.same(f"{namespace}/{rule}", section, answer)
 
 
-# `judge` has imported all rules of the final specification, so they are declared.
+# `judge` imports all rules of the final specification but those of `resumption`, which judge a link's ends
+# on two connections. With both imported, all are declared.
 _declare("amqp10")
