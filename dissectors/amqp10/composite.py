@@ -715,6 +715,12 @@ class Reader(ValueReader):
                 code = "M-ID-TYPE"
             elif owner.definition().name == "source" and requires == "outcome":
                 code = "M-OUTCOME-VALID"
+            elif (
+                requires == "source"
+                and isinstance(value, Composite)
+                and value.definition().name == "coordinator"
+            ):
+                code = "TX-COORD-TARGET"
             reason = f"the type {sent_name(value)} is not allowed as {requires}"
             self.problem(code, start, reason, self.leaf(owner, index))
         return None

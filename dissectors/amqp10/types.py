@@ -155,7 +155,9 @@ _COMPARABLE: Final[frozenset[type]] = frozenset(
 _FIT: Final = {"list": "T-LIST-FIT", "map": "T-MAP-FIT", "array": "T-ARR-FIT"}
 
 # Problems whose reasons name types and fields only, no numbers that were read.
-_REVEALING_NOTHING: Final = frozenset({"T-COMP-TYPE", "T-COMP-DESC", "T-COMP-LIST", "T-COMP-REQUIRES"})
+_REVEALING_NOTHING: Final = frozenset(
+    {"T-COMP-TYPE", "T-COMP-DESC", "T-COMP-LIST", "T-COMP-REQUIRES", "TX-COORD-TARGET"}
+)
 
 _HIDDEN: Final = "these octets do not fit; they may contain a credential and are not shown"
 

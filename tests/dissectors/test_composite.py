@@ -496,7 +496,7 @@ def test_error_conditions_and_other_open_choices_are_not_closed() -> None:
         ("target", amqp.source(), "T-COMP-REQUIRES", 0, ""),
         ("target", amqp.string("q"), "T-COMP-REQUIRES", 0, ""),
         ("source", amqp.target(), "T-COMP-REQUIRES", 0, ""),
-        ("source", amqp.coordinator(), "T-COMP-REQUIRES", 0, ""),
+        ("source", amqp.coordinator(), "TX-COORD-TARGET", 0, ""),
         ("properties", amqp.map_([(amqp.symbol("ok"), None), (None, None)]), "T-FIELDS-KEY", 8, "{key 1}"),
         ("properties", amqp.map_([("key", None)]), "T-FIELDS-KEY", 3, "{key 0}"),
     ],

@@ -103,7 +103,8 @@ def test_a_standard_stream_is_written_in_place(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_is_named_by_the_file() -> None:
     file = Replacement("/dev/full")
     with pytest.raises(OutputError, match=r"^/dev/full: No space left on device$"):
-        file.open().write("x" * 100_000)
+        # More than the buffer of any Python holds, so that writing fails here.
+        file.open().write("x" * 10_000_000)
     file.abandon()
 
 

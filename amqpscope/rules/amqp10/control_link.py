@@ -8,8 +8,6 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10.case import Case10, attach_read
-from amqpscope.rules.amqp10.fields import T_COMP_REQUIRES
-from amqpscope.rules.amqp10.proof import prove
 from amqpscope.rules.amqp10.transaction import (
     declared_as_a_state,
     judge_control_link_of,
@@ -133,21 +131,8 @@ def judge_attach(case: Case10, body: Attach) -> None:
             control_link_without_rejected(case)
 
 
-def value_that_is_no_such(case: Case10, problem: Problem) -> None:
-    """What does not provide the archetype of its field: a coordinator as source, or something else."""
-    body = case.record.frame.body
-    if (
-        isinstance(body, Attach)
-        and problem.path == "attach.source"
-        and problem.reason.startswith("the type coordinator ")
-    ):
-        coordinator_as_source(case, problem)
-    else:
-        prove(case, T_COMP_REQUIRES, problem)
-
-
 # Rules whose problems need more than the octets to judge.
-PROBLEMS: Final[dict[str, Callable[[Case10, Problem], None]]] = {T_COMP_REQUIRES: value_that_is_no_such}
+PROBLEMS: Final[dict[str, Callable[[Case10, Problem], None]]] = {TX_COORD_TARGET: coordinator_as_source}
 
 
 # The messages of a controller
