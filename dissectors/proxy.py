@@ -10,7 +10,7 @@ from typing import Final
 
 from dissectors.wire import i64, u16
 
-__all__ = ["MORE", "NONE", "ProxyHeader", "proxy_header", "proxy_size"]
+__all__ = ["MORE", "NONE", "ProxyHeader", "proxy_begun", "proxy_header", "proxy_size"]
 
 MORE: Final = -1
 """Too few octets to tell."""
@@ -25,6 +25,9 @@ _FAMILIES: Final = (b"TCP4", b"TCP6", b"UNKNOWN")
 _SIGNATURE: Final = b"\r\n\r\n\x00\r\nQUIT\n"
 _FIXED: Final = 16
 
+# Octets that are enough to recognise a header whose rest was not captured: no other protocol begins so.
+_RECOGNISABLE: Final = 4
+
 # Octets of an address, by the family in the upper half of its octet: IPv4 and IPv6.
 _WIDTHS: Final = {1: 4, 2: 16}
 
@@ -32,8 +35,9 @@ _WIDTHS: Final = {1: 4, 2: 16}
 class ProxyHeader:
     """What it says.
 
-    version: 1 or 2. size: its octets. source: address and port of the real client, None where it names none.
-    local: the load balancer opened the connection for itself, as it does to see whether the server lives.
+    version: 1 or 2. size: its octets, 0 where its end was not captured. source: address and port of the real
+    client, None where it names none. local: the load balancer opened the connection for itself, as it does to
+    see whether the server lives.
     """
 
     def __init__(self, version: int, size: i64) -> None:
@@ -62,15 +66,25 @@ def proxy_size(octets: bytes) -> i64:
     return MORE if len(octets) < _MAX_LINE else NONE
 
 
+def proxy_begun(octets: bytes) -> bool:
+    """Whether a stream of which only these octets were captured begins with a PROXY header."""
+    return len(octets) >= _RECOGNISABLE and proxy_size(octets) != NONE
+
+
 def proxy_header(octets: bytes, size: i64) -> ProxyHeader:
-    """What the PROXY header of this size says, of which these are the first octets, perhaps not all."""
-    if octets.startswith(_LINE):
+    """What the PROXY header of this size says, of which these are the first octets, perhaps not all.
+
+    size: 0 where the size is not known, because too few octets were captured.
+    """
+    if octets.startswith(_LINE[:_RECOGNISABLE]):
         header = ProxyHeader(1, size)
-        fields = octets[: size - 2].split(b" ")
+        fields = octets[: size - 2].split(b" ") if size > 0 else []
         if len(fields) == 6 and fields[1] != b"UNKNOWN":
             header.source = _written(fields[1], fields[2], fields[4])
         return header
     header = ProxyHeader(2, size)
+    if len(octets) < _FIXED:
+        return header
     header.local = octets[12] == 0x20
     width = _WIDTHS.get(octets[13] >> 4, 0)
     if not header.local and width > 0 and min(size, len(octets)) >= _FIXED + 2 * width + 4:

@@ -76,6 +76,10 @@ class ProxyStream(LayerStream):
         own: i64 = self.origin + self.size
         if self.transparent:
             self.above.gap(offset, size, packet, time)
+        elif self.size == 0:
+            # Where the header ends was not captured.
+            self.unwrap()
+            self.above.gap(offset, size, packet, time)
         elif offset + size >= own:
             self.unwrap()
             if offset + size > own:
@@ -87,14 +91,18 @@ class ProxyStream(LayerStream):
         self.above.finish(reason)
 
     def unwrap(self) -> None:
-        """The header is over: what comes now are the direction's own octets."""
+        """The header is over, or the rest of the header was not captured: what comes now are the direction's
+        own octets.
+        """
         self.transparent = True
+        header = proxy.proxy_header(self.front, self.size)
+        if self.size == 0:
+            self.size = len(self.front)
         self.above.begin_at(self.origin + self.size)
         notes = self.notes
         assert notes is not None
         connection = notes.connection
         connection.proxied = True
-        header = proxy.proxy_header(self.front, self.size)
         source = "" if header.source is None else header.source[0]
         connection.proxy = (int(self.packet), int(header.version), source)
         client = "the header names no client"
@@ -104,6 +112,9 @@ class ProxyStream(LayerStream):
             client = f"the real client is {endpoint(*header.source)}"
         sender = endpoint(*connection.end(self.direction))
         about = f"a PROXY header (version {header.version}, {header.size} octets) sent by {sender}"
+        if header.size == 0:
+            about = f"a PROXY header (version {header.version}) sent by {sender}"
+            client = f"only the first {self.size} octets were captured"
         notes.add("capture/proxy", self.packet, self.time, f"{about}: {client}")
 
     def dump(self) -> tuple[object, ...]:
@@ -154,6 +165,8 @@ def _begins(opening: LayerOpening) -> i64:
     if not (opening.octets and opening.outermost and opening.opener):
         return NONE
     size = proxy.proxy_size(opening.octets)
+    if size == proxy.MORE and opening.closed:
+        return BEGINS if proxy.proxy_begun(opening.octets) and not opening.passed else NONE
     if size == proxy.MORE:
-        return NONE if opening.closed else MORE
+        return MORE
     return NONE if size == proxy.NONE else BEGINS

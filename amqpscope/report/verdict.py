@@ -94,7 +94,8 @@ _PRODUCT_UNKNOWN = (
     "Some products are known to do this, and the capture does not show which product the {peer} is."
 )
 _CLOCK_IN_DOUBT = (
-    "The clock of the capturing machine was set back, so nobody knows how long the peers were silent."
+    "The clock of the capturing machine was set back or stood still, so nobody knows how long the peers were "
+    "silent."
 )
 _GARBLED_IN_DOUBT = (
     "The peer at fault had received a part of a damaged frame, and nobody knows what that frame was meant to "

@@ -6,7 +6,8 @@ confirmed only for the time that remains without its longest stretch between two
 
 A clock that was set back is detected, because the timestamps decrease. From then on the clock is known to be
 wrong and confirms no silence. Small steps back do not count, because the two directions may be captured by
-clocks that differ.
+clocks that differ. Some programs write captures in which all timestamps are equal. Such a clock confirms
+nothing either.
 
 Only stretches that a later question can need are kept: each one is longer than all later ones.
 """
@@ -22,10 +23,12 @@ __all__ = ["ClockStepGuard"]
 class ClockStepGuard:
     """The stretches without a frame of either peer on one connection. Times in ns.
 
-    back: the longest step by which a frame's time was before the time of the previous frame.
+    first: the time of the first frame, -1 before it. back: the longest step by which a frame's time was
+    before the time of the previous frame.
     """
 
     def __init__(self) -> None:
+        self.first: i64 = -1
         self.last: i64 = 0
         self.back: i64 = 0
         self.stretches: tuple[tuple[int, int], ...] = ()
@@ -34,6 +37,8 @@ class ClockStepGuard:
         """A frame, of either peer."""
         last = self.last
         self.last = time
+        if self.first < 0:
+            self.first = time
         if last == 0 or time - last < SHORT_STRETCH:
             if time < last - self.back:
                 self.back = last - time
@@ -52,6 +57,10 @@ class ClockStepGuard:
         """Whether the clock was set back; the note `capture/time` reports it."""
         return self.back > BACKWARDS
 
+    def stood(self, until: i64) -> bool:
+        """Whether the clock stood still from the first frame to this time."""
+        return until == self.first
+
     def attested(self, since: i64, until: i64) -> i64:
         """How much of the time from `since` to `until` certainly passed, whatever the clock did."""
         if self.jumped():
@@ -64,11 +73,11 @@ class ClockStepGuard:
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
-        return (int(self.last), int(self.back), self.stretches)
+        return (int(self.first), int(self.last), int(self.back), self.stretches)
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "ClockStepGuard":
         """The object of what `dump` returned."""
         pace = ClockStepGuard()
-        pace.last, pace.back, pace.stretches = state
+        pace.first, pace.last, pace.back, pace.stretches = state
         return pace

@@ -24,8 +24,9 @@ __all__ = ["Amqp091Message", "Amqp091MessageAssembler"]
 
 _DUMP_VERSION: Final = 2
 
-# What is wrong with a method that is none, or has other arguments than it should.
-_MISREAD: Final = ("F-METHOD-KNOWN", "F-METHOD-ARGS", "F-METHOD-TRAILING", "T-LENGTH-BOUNDS")
+# What is wrong with a method that is none, or has other arguments than it should. "cut" stands for any of the
+# others behind octets that were not captured.
+_MISREAD: Final = ("F-METHOD-KNOWN", "F-METHOD-ARGS", "F-METHOD-TRAILING", "T-LENGTH-BOUNDS", "cut")
 
 # Octets around the payload of a frame.
 _AROUND: Final = 8

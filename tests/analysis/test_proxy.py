@@ -231,6 +231,43 @@ def test_octets_missing_in_a_header(lost: int) -> None:
     assert "capture/proxy" in [note.code for note in harness.notes]
 
 
+@pytest.mark.parametrize("reload", [False, True])
+@pytest.mark.parametrize(
+    ("front", "version"),
+    [
+        (binary()[:4], 2),
+        (binary()[:12], 2),
+        (binary()[:15], 2),
+        (b"PROX", 1),
+        (b"PROXY TCP4 203.0.113.9 10", 1),
+    ],
+)
+@pytest.mark.parametrize("lost", [1, 13, 40])
+def test_a_header_whose_end_was_not_captured(lost: int, front: bytes, version: int, reload: bool) -> None:
+    harness = ConnectionHarness(reload=reload)
+    harness.send(0, front)
+    harness.skip(0, lost)
+    harness.send(0, b"AMQP\0\1\0\0" + b"\0\0\0\x08\x02\0\0\0" * 6)
+    harness.send(1, b"AMQP\0\1\0\0")
+    harness.finish()
+    own = [one.frame for one in harness.out if one.direction == 0]
+    assert own[0].name == "skipped" and int(own[0].offset) == len(front)
+    assert not [problem for frame in own for problem in frame.problems if problem.code.isupper()]
+    about = f"a PROXY header (version {version}) sent by {harness.connection.end(0)[0]}"
+    (detail,) = [note.detail for note in harness.notes if note.code == "capture/proxy"]
+    assert detail.startswith(about) and detail.endswith(f"only the first {len(front)} octets were captured")
+
+
+@pytest.mark.parametrize("front", [b"\r\n\r", b"PRO", b"PRI * HTTP/2.0"])
+def test_what_may_be_no_header_is_not_taken_for_one(front: bytes) -> None:
+    harness = ConnectionHarness()
+    harness.send(0, front)
+    harness.skip(0, 20)
+    harness.send(0, b"\0\0\0\x08\x02\0\0\0" * 6)
+    harness.finish()
+    assert "capture/proxy" not in [note.code for note in harness.notes]
+
+
 def test_any_octets_have_a_size_that_more_of_them_do_not_change() -> None:
     rng = random.Random(5)
     for name, octets in [*((name, one[0]) for name, one in HEADERS.items()), *NO_HEADERS.items()]:

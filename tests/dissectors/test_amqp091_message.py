@@ -149,6 +149,15 @@ def test_after_a_hole_nothing_is_a_fault_before_a_method(dumping: bool) -> None:
     assert faults == []
 
 
+@pytest.mark.parametrize("dumping", [False, True])
+def test_a_method_that_is_not_known_may_have_content(dumping: bool) -> None:
+    unknown = amqp.frame(amqp.METHOD, 1, b"\0\x3c\x03\xe7")
+    _, faults, _ = assemble(ACK + unknown + HEAD + BODY, dumping=dumping)
+    assert faults == []
+    _, faults, _ = assemble(PUBLISH, 50, ACK + unknown + HEAD + BODY, dumping=dumping)
+    assert faults == []
+
+
 def test_a_hole_in_a_body() -> None:
     body = amqp.frame(amqp.BODY, 1, b"0123456789")
     head = amqp.frame(amqp.HEADER, 1, amqp.content_header(10))

@@ -81,6 +81,10 @@ class Reported:
         document: Any = json.loads(checked.out)
         (self.capture,) = document["captures"]
         self.notes = {note["code"] for note in self.capture["notes"]}
+        # A connection between ports of another one, of which the capture has no SYN.
+        self.reused = (
+            re.search(r"^connection \d+ #[1-9]\d*  .*joined in the middle", summary.out, re.M) is not None
+        )
         self.certain = Counter(
             (finding["rule"], finding["peer"], re.sub(r"#\d+$", "", finding["connection"] or ""))
             for finding in document["findings"]
@@ -163,7 +167,8 @@ def _compare(damaged: Damaged, whole: Reported, found: Reported) -> None:
     else:
         assert found.capture["status"] == "ok"
     assert not found.certain - whole.certain
-    if damaged.whole:
+    if damaged.whole and not whole.reused:
+        # Which of two connections a late packet belongs to, only a SYN tells.
         assert found.frames == whole.frames
 
 
@@ -180,6 +185,10 @@ def test_a_rotated_set(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[
         chance = Random(f"{name(path)} {form}")
         cuts = sorted(chance.sample(range(1, len(packets)), chance.randrange(1, min(len(packets), 7))))
         pieces = [packets[begin:end] for begin, end in pairwise([0, *cuts, len(packets)])]
+        starts = [piece[0].time for piece in pieces]
+        if starts != sorted(starts):
+            # The clock was set back: neither the times nor the names tell the order of the files.
+            continue
         folder = tmp_path / path.parent.name / path.name
         folder.mkdir(parents=True)
         # By time, whatever the names are, where times tell the order.

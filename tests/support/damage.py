@@ -244,7 +244,8 @@ def clock_set_back(parts: list[Part], chance: Random, form: str) -> Damaged:
 
     def change(number: int, packet: Packet) -> Packet:
         back = 3600 * SECOND if hour else packets[min(begin, len(packets) - 1)].time - SECOND
-        return packet._replace(time=packet.time - back) if number >= begin else packet
+        # No file can hold a time before 1970.
+        return packet._replace(time=max(packet.time - back, 0)) if number >= begin else packet
 
     kept = _again(parts, form, change)
     notes = ("capture/time",) if begin < len(packets) else ()

@@ -77,3 +77,11 @@ def test_a_clock_that_was_set_back_attests_nothing() -> None:
     assert pace.jumped()
     assert pace.back == 9 * SECOND
     assert ClockStepGuard.load(pace.dump()).attested(5 * SECOND, 15 * SECOND) == 0
+
+
+def test_a_clock_without_times_stood_still() -> None:
+    pace = ClockStepGuard()
+    for _ in range(3):
+        pace.saw(0)
+    assert pace.stood(0) and not pace.stood(1)
+    assert ClockStepGuard.load(pace.dump()).stood(0)

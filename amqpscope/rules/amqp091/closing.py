@@ -59,8 +59,8 @@ def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bo
     is also silent when the other peer ended its stream first. The rule also reports nothing when the other
     peer was silent for two heartbeat delays or sent broken frames, because the peer may then drop the
     connection. The finding is reported as possible, not as certain, when a reset ends the stream. The finding
-    is also reported as possible, not as certain, when the capturing machine's clock was set back, because the
-    other peer may then have been silent for two heartbeat delays.
+    is also reported as possible, not as certain, when the capturing machine's clock was set back or stood
+    still, because the other peer may then have been silent for two heartbeat delays.
     How to mend it: Send connection.close, wait for connection.close-ok with a time-out, and only then close
     the socket. Applications should close the connection object before the process exits.
     """
@@ -426,7 +426,7 @@ def judge_end(
     other stream this peer had acknowledged, -1 if unknown. after_peer: whether this peer had received the end
     of the other stream before. excused: whether this peer owes no close, because the other peer was silent
     for too long, or because another finding reports the end. doubted: whether the other peer may have been
-    silent for too long, because the clock was set back.
+    silent for too long, because the clock was set back or stood still.
     """
     me = case.me
     spot = case.spot

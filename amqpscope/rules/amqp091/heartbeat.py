@@ -235,7 +235,7 @@ def may_have_given_up(case: Case091) -> bool:
     """Whether a silence of the other peer may explain the end at `case.spot`, as far as the times are in
     doubt.
 
-    The times are in doubt by as much as the clock was set back.
+    The times are in doubt by as much as the clock was set back, and wholly if the clock stood still.
     """
     spot = case.spot
     delay = case.view.agreed.heartbeat
@@ -243,7 +243,7 @@ def may_have_given_up(case: Case091) -> bool:
         return False
     since = _last_heard(case, spot.time)
     back: i64 = max(case.pace.back, since - spot.time, case.me.last_time - spot.time)
-    if back > BACKWARDS or case.pace.jumped():
+    if back > BACKWARDS or case.pace.jumped() or case.pace.stood(spot.time):
         return True
     return spot.time - since + max(back, 0) > 2 * delay * _SECOND - HEARTBEAT_SLACK
 

@@ -88,6 +88,16 @@ def given_up_right_behind_a_clock_that_was_set_back(d: Dialogue091) -> None:
     d.server.fin()
 
 
+@reported("all times of the capture are equal: the client may have waited for long")
+def given_up_in_a_capture_without_times(d: Dialogue091) -> None:
+    d.opened(tune={"heartbeat": 1})
+    d.channel()
+    d.client.fin().may_break("C-CLOSE-HANDSHAKE")
+    d.server.fin()
+    for packet in d.capture.packets:
+        packet.time = d.capture.packets[0].time
+
+
 @reported("too long only by the longest stretch between two frames")
 def silent_and_hardly_attested(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 1})
