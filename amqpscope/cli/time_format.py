@@ -29,5 +29,5 @@ def time_option(panel: str) -> Any:
         metavar="|".join(TimeFormat),
         show_default=False,
         rich_help_panel=panel,
-        help=f"Set the form of times. {forms}.",
+        help=f"Choose how times are shown. {forms}.",
     )

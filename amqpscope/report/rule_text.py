@@ -44,6 +44,11 @@ _STANDINGS = {
     NOT_YET: "amqpscope does not check the rule yet",
     UNDECIDABLE: "a capture cannot show whether a peer breaks the rule",
 }
+_LEVELS = {
+    "IMPLIED": "the specification implies the rule, without the word MUST or SHOULD",
+    "MAY-limits": "the specification limits what a peer MAY do",
+    "illegal": "the specification calls a violation illegal",
+}
 _SIGNS = {CHECKED: "+", NOT_YET: "-", UNDECIDABLE: ".", FAILED: "×"}
 _SIGN_STYLES = {CHECKED: "flow", NOT_YET: "note", UNDECIDABLE: "dim", FAILED: "problem"}
 
@@ -85,7 +90,11 @@ def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
     """What the catalogue and the docstring say about a rule; for a guard: what is legal."""
     row = row_shown(row, guard)
     weight = weight_shown(row, guard)
-    head: Line = [("rule", f"{row.id}  "), (_SEVERITY_STYLES[weight], weight), ("", standing_of(row, guard))]
+    head: Line = [
+        ("rule", f"{row.id}  "),
+        (_SEVERITY_STYLES[weight], weight),
+        ("", f": {standing_of(row, guard)}"),
+    ]
     return [(head, 2), *(_labelled(label, text) for label, text in rule_facts(row, words, guard))]
 
 
@@ -100,10 +109,11 @@ def weight_shown(row: Rule, guard: bool) -> str:
 
 
 def standing_of(row: Rule, guard: bool) -> str:
-    """The text after the severity of a rule: its level, and whether it is checked."""
+    """The text after the severity of a rule: what the specification says, and whether the rule is checked."""
     if guard:
-        return " behaviour that looks like a fault; no rule reports this behaviour"
-    return f"; level {row.requirement}; {_STANDINGS[status(row)]}"
+        return "no rule reports this behaviour, although it looks like a fault"
+    level = _LEVELS.get(row.requirement, f"the specification says {row.requirement}")
+    return f"{level}; {_STANDINGS[status(row)]}"
 
 
 def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[str, str]]:

