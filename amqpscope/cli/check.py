@@ -151,7 +151,8 @@ def check(
             show_default=False,
             help=(
                 "If a peer of a connection breaks the same rule more than N times, show only the first N "
-                "findings and the number of the other findings. The option applies to text and Markdown. "
+                "findings and the number of the other findings. The option changes "
+                "only text and Markdown reports. "
                 "Text then shows all details, as with --full. [default: 3]"
             ),
         ),
@@ -182,7 +183,7 @@ def check(
             "--full",
             rich_help_panel=_HOW,
             help="Show every finding with its rule, its state and the frames around it, even if "
-            "there are many. Applies to text only.",
+            "there are many. The option changes only the text report.",
         ),
     ] = False,
     quiet: Annotated[
@@ -191,7 +192,9 @@ def check(
             "--quiet",
             "-q",
             rich_help_panel=_HOW,
-            help=("Show only the number of findings of each severity. Applies to text only."),
+            help=(
+                "Show only the number of findings of each severity. The option changes only the text report."
+            ),
         ),
     ] = False,
     findings: NewFindingOptions,

@@ -76,7 +76,8 @@ def report(
             "--since",
             metavar="RUN",
             show_default=False,
-            help="Mark what is new since the earlier run with this id. Default: the run before. "
+            help="Mark what is new since the earlier run with this id. "
+            "By default, the report compares with the run before. "
             "`pipeline history` shows the ids.",
         ),
     ] = "",

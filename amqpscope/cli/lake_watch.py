@@ -88,7 +88,7 @@ def watch(
     out: Annotated[str, typer.Option(metavar="LAKE", help="Write the tables to this directory or URL.")],
     every: Annotated[
         str,
-        typer.Option("--every", metavar="TIME", help="Wait this long after the end of a batch."),
+        typer.Option("--every", metavar="TIME", help="Wait this long between two batches of captures."),
     ] = "10s",
     once: Annotated[
         bool, typer.Option("--once", help="Add the captures that are there now, and exit.")

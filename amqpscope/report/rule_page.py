@@ -69,7 +69,7 @@ def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
     there = f"{protocol}, {row.layer}" if alone else f"[{protocol}, {row.layer}](../{PAGE}#{row.layer})"
     blocks = [
         f"# {row.id}",
-        f"**{weight_shown(row, guard)}**: {escaped(standing_of(row, guard))}. {there}.",
+        f"**{weight_shown(row, guard)}**: {escaped(standing_of(row, guard))}. Layer: {there}.",
         escaped(demand, row.id, alone),
         "\n".join(
             _item(

@@ -191,14 +191,14 @@ def _severity(row: Rule) -> str:
 def _answer(row: Rule) -> str:
     """How a correct peer answers, in one sentence."""
     if not row.answer:
-        return "The specification names no error for this fault."
+        return "The specification names no error with which the other peer answers this fault."
     unnamed = "" if row.answer_named else ". The specification names this answer for faults of this kind"
     if row.answer == "to close the socket":
-        return f"A correct peer closes the socket{unnamed}."
+        return f"A correct peer closes the socket after this fault{unnamed}."
     answers = _REPLY_CODE.sub(_named_reply_code, row.answer).replace(
         "to close the socket", "closes the socket"
     )
-    return f"A correct peer answers with {answers}{unnamed}."
+    return f"A correct peer answers this fault with {answers}{unnamed}."
 
 
 def _named_reply_code(code: re.Match[str]) -> str:

@@ -139,7 +139,7 @@ def test_explain_tells_the_row_the_words_and_draws_the_pair(capsys: pytest.Captu
         for line in lines
     )
     assert "  broken by     the sender of the link" in lines
-    assert f"  answer        A correct peer answers with {row.answer}." in lines
+    assert f"  answer        A correct peer answers this fault with {row.answer}." in lines
     assert f"  evidence      {row.evidence}" in lines
     assert "  code          rules/amqp10/link.py, transfer_beyond_credit" in lines
     for label in ("fault", "matters", "silent"):

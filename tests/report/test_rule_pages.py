@@ -236,7 +236,7 @@ def test_alone_it_has_no_links_to_other_pages() -> None:
     assert all(link.startswith("https://docs.oasis-open.org/") for link in links(page))
     assert seen(page).startswith(
         "amqp10/L-CREDIT error: the specification calls a violation illegal; amqpscope checks the rule. "
-        "AMQP 1.0, link."
+        "Layer: AMQP 1.0, link."
     )
     assert len(links(PAGES["amqp10/L-CREDIT/README.md"])) > 10
 

@@ -221,7 +221,7 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     """
     case.report(
         B_ACK_MULTIPLE,
-        f"the multiple flag is set and delivery-tag {tag} is already settled, but "
+        f"delivery-tag {tag} with the multiple flag is already settled, although "
         f"{count(others, 'earlier delivery')} {are(others)} not settled",
         certainty,
         {"delivery_tag": tag, "covered": others},
@@ -371,7 +371,7 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
     else:
         others = len(channel.deliveries.covered(tag, True))
         reason = (
-            f"the multiple flag is set and delivery-tag {tag} is already settled, but "
+            f"delivery-tag {tag} with the multiple flag is already settled, although "
             f"{count(others, 'earlier delivery')} {are(others)} not settled"
         )
         certainty = certainty_of_settlement(channel, tag)
