@@ -47,7 +47,7 @@ _SHOWN = ("run", "kind", "time", "seconds", "files", "octets", "tables", "packag
 
 
 def history(lake: LakeArgument, form: Form = TextOrJson.text) -> int:
-    """List the runs that have written to a lake, the last one at the end.
+    """List the runs that have written to the tables of a lake, the last one at the end.
 
     With --format json, each run is one JSON object on a line: a row of the table `runs`.
     """
@@ -72,7 +72,7 @@ def history(lake: LakeArgument, form: Form = TextOrJson.text) -> int:
 
 @interruptible
 def compact(lake: LakeArgument) -> int:
-    """Merge small files of a lake into larger files. The rows stay the same.
+    """Merge small files of the tables into larger files. The rows stay the same.
 
     A lake that an earlier version of amqpscope wrote is converted.
     """
@@ -99,7 +99,7 @@ def vacuum(
         ),
     ] = "7d",
 ) -> int:
-    """Delete the files of a lake that its tables no longer need."""
+    """Delete files that the tables no longer need."""
     need_extra("lake", "deltalake", "pyarrow")
     from amqpscope.pipeline.lake import Lake
 

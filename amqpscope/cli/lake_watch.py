@@ -99,7 +99,7 @@ def watch(
             "--keep",
             metavar="TIME",
             help="Delete files that have not belonged to the tables for this time, rounded up to hours, as "
-            "`vacuum` does. Queries with --as-of can read batches of this time.",
+            "`vacuum` does. Until then, queries with --as-of can read them.",
         ),
     ] = "1h",
     master: Master = None,

@@ -151,7 +151,7 @@ class ShuffleChoice(enum.StrEnum):
     payload = "payload"
 
 
-@app.command(cls=HelpfulCommand, epilog=_RUN_EPILOG, short_help="Analyze captures and write tables (a lake).")
+@app.command(cls=HelpfulCommand, epilog=_RUN_EPILOG, short_help="Analyze captures and write tables.")
 @functools.partial(interruptible, cancel=_cancel)
 @with_options
 def run(
@@ -235,7 +235,7 @@ def run(
             metavar="MIB",
             min=1,
             rich_help_panel=HOW_PANEL,
-            help=("Split large files into parts of this size, in MiB."),
+            help="Let several tasks read a large capture file, each a part of this size, in MiB.",
         ),
     ] = 128,
     explain: Annotated[
@@ -430,13 +430,15 @@ app.command(cls=HelpfulCommand, epilog=SQL_EPILOG, short_help="Query the tables 
 )
 app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Show the columns of the tables.")(tables)
 app.command(
-    cls=HelpfulCommand, epilog=HISTORY_EPILOG, short_help="List the runs that have written tables to a lake."
+    cls=HelpfulCommand, epilog=HISTORY_EPILOG, short_help="List the runs that have written to the tables."
 )(history)
 app.command(
-    cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help=("Merge small files of a lake into larger files.")
+    cls=HelpfulCommand,
+    epilog=FINE_OR_FAILURE,
+    short_help="Merge small files of the tables into larger files.",
 )(compact)
 app.command(
-    cls=HelpfulCommand, epilog=VACUUM_EPILOG, short_help=("Delete files that a lake no longer needs.")
+    cls=HelpfulCommand, epilog=VACUUM_EPILOG, short_help="Delete files that the tables no longer need."
 )(vacuum)
 
 

@@ -344,7 +344,7 @@ def stolen(theft: Theft, thief: tuple[str, int] | None) -> Diagnosis:
     name = without_password(theft.link)
     by = "another connection, which was not captured"
     if thief is not None:
-        by = f"{thief[0]}, which attached it in packet {thief[1]}"
+        by = f"connection {thief[0]}, which attached it in packet {thief[1]}"
     return diagnosis(
         LINK_STOLEN,
         theft.connection,

@@ -95,7 +95,7 @@ def close_behind_a_fatal_frame(case: Case091, code: int) -> None:
     connection without sending anything.
     Source: GS:4.2.3
     Evidence: the faulty frame, and what its receiver sends next
-    Why it matters: The fault rarely matters in practice. The specification wants the receiver to drop the
+    Why it matters: In practice, the fault does no harm. The specification wants the receiver to drop the
     connection without sending anything. RabbitMQ, LavinMQ and other brokers first send connection.close with
     reply-code 501 (frame-error), which gives the sender the reason.
     Silent when: the peer may not yet have received the faulty frame, or when the capture lacks octets of the
@@ -149,7 +149,7 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     0 must send connection.close with reply-code 503 (command-invalid).
     Source: GS:4.2.3
     Evidence: the faulty frame, and the reply-code of the next connection.close
-    Why it matters: The reply-code rarely matters in practice. In another place, the specification demands
+    Why it matters: In practice, the fault does no harm. In another place, the specification demands
     reply-code 501 (frame-error) for the same fault. RabbitMQ closes with 505 (unexpected-frame).
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
     but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
@@ -207,7 +207,7 @@ def odd_name_not_refused(case: Case091, code: int) -> None:
     exception.
     Source: GS:4.2.5.5
     Evidence: an invalid name in a field table of the client, and the missing connection.close
-    Why it matters: The fault rarely matters in practice. The documentation of RabbitMQ says that RabbitMQ
+    Why it matters: In practice, the fault does no harm. The documentation of RabbitMQ says that RabbitMQ
     does not check the names, and no known broker checks them. The specification demands reply-code 503
     (syntax error), although the reply-code of syntax-error is 502.
     Silent when: the server may not yet have received the field table. The rule is also silent when the server

@@ -330,7 +330,9 @@ def default_exchange_not_unbound(case: Case091, refusal: Refusal) -> None:
     How to mend it: Accept an empty exchange name in queue.unbind, if strict conformance is required. On the
     client's side, do not send queue.unbind for the default exchange.
     """
-    _complain(case, Q_UNBIND_DEFAULT_X, refusal, "but the empty name means the default exchange")
+    _complain(
+        case, Q_UNBIND_DEFAULT_X, refusal, "although an empty exchange name stands for the default exchange"
+    )
 
 
 Q_UNBIND_FAIL_CONN: Final = RULES.rule(

@@ -296,7 +296,7 @@ def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     Demands: A name in a field table must begin with a letter, '$' or '#'.
     Source: GS:4.2.5.5
     Evidence: the names in field tables of arguments and headers
-    Why it matters: The fault rarely matters in practice. A server should refuse the name with reply-code
+    Why it matters: In practice, the fault does no harm. A server should refuse the name with reply-code
     503 (command-invalid) or 502 (syntax-error), but no known server does. Spring, for example, uses the
     header name `__TypeId__`.
     Silent when: the capture lacks octets before the field table, or when the rule has already reported the

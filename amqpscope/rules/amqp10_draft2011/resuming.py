@@ -45,7 +45,7 @@ def data_left_out(case: CaseDraft2011, link: LinkEnd, what: str, transferred: in
     Silent when: one of the two attaches was not captured, or when the transfer aborts the delivery. The rule
     is also silent when the receiver's transfer-state has an outcome or a txn-id.
     Only possible because: The draft does not say what bytes-transferred counts in a message of several
-    sections, and a section that is left out may be empty.
+    sections. A sender may also leave out a section that is empty.
     How to mend it: Continue with the octet after the last octet that bytes-transferred in the receiver's
     unsettled map counts. If the receiver's transfer-state gives no position, send the message from its start.
     """
