@@ -151,9 +151,8 @@ def check(
             show_default=False,
             help=(
                 "If a peer of a connection breaks the same rule more than N times, show only the first N "
-                "findings and the number of the other findings. The option changes "
-                "only text and Markdown reports. "
-                "Text then shows all details, as with --full. [default: 3]"
+                "findings and the number of the other findings. The option changes only text and Markdown "
+                "reports. With this option, the text report shows all details, as with --full. [default: 3]"
             ),
         ),
     ] = None,

@@ -194,8 +194,8 @@ class StatusOptions(OptionGroup):
             "--strict/--no-strict",
             rich_help_panel=STATUS_PANEL,
             show_default=False,
-            help="Fail on warnings and on possible findings. The same as --fail-on warning "
-            "--fail-on-possible.",
+            help="Fail on warnings, and on findings that are possible but not certain. The same as "
+            "--fail-on warning --fail-on-possible.",
         ),
     ] = None
     allow_empty: Annotated[

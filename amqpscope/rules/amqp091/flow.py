@@ -29,8 +29,8 @@ def content_while_stopped(case: Case091) -> None:
     allowed at the start)
     Why it matters: The other peer has no room for the content and may close the connection.
     Silent when: the peer may already have received a channel.flow that allows content again. The rule is also
-    silent when the capture lacks octets that were sent after the channel was opened. The rule ignores content
-    that a client requests with basic.get, and returned messages.
+    silent when the capture lacks octets that were sent after the channel was opened. The rule ignores
+    returned messages, and messages that a client requests with basic.get.
     How to mend it: For each channel, store the field active of the last channel.flow. After
     channel.flow-ok with active=0, hold back new content until a channel.flow with active=1 arrives.
     Check the state in every thread that publishes on the channel.

@@ -146,13 +146,15 @@ def frame_after_close(case: Case10) -> None:
     """
     me = case.me
     name = case.record.frame.name
-    what = "a second close" if name == "close" else name
+    first = int(me.closing.packet)
     case.report(
         C_CLOSE_LAST,
-        f"{what} is sent after close (packet {me.closing.packet})",
+        f"a second close is sent; the first close was in packet {first}"
+        if name == "close"
+        else f"{name} is sent after close (packet {first})",
         CERTAIN if me.closing.stands else POSSIBLE,
         _state(case),
-        [int(me.closing.packet)],
+        [first],
     )
 
 

@@ -164,9 +164,9 @@ TX_DECLARE_BODY: Final = RULES.rule(
 
 
 def declare_in_another_section(case: Case10, section: str) -> None:
-    """A controller sends a declare that is not the single amqp-value section of its message.
+    """A controller sends a declare in a message whose body is not a single amqp-value section.
 
-    Demands: A declare must be the single amqp-value section of its message.
+    Demands: A declare must be the only body section of its message, in an amqp-value section.
     Source: transactions.xml section txn-declare
     Evidence: the payload of the transfers on the control link
     Why it matters: The coordinator looks for the declare in the amqp-value section. Without a declare in the
@@ -184,9 +184,9 @@ TX_DISCHARGE_BODY: Final = RULES.rule(
 
 
 def discharge_in_another_section(case: Case10, section: str) -> None:
-    """A controller sends a discharge that is not the single amqp-value section of its message.
+    """A controller sends a discharge in a message whose body is not a single amqp-value section.
 
-    Demands: A discharge must be the single amqp-value section of its message.
+    Demands: A discharge must be the only body section of its message, in an amqp-value section.
     Source: transactions.xml section txn-discharge
     Evidence: the payload of the transfers on the control link
     Why it matters: The coordinator looks for the discharge in the amqp-value section. Without a discharge in

@@ -76,7 +76,8 @@ def outcome_of_what_is_to_be_ignored(case: Case10, number: i64) -> None:
     """
     case.report(
         D_RESUME_IGNORE,
-        f"the receiver answers the resumed delivery {raw(number)}, which its unsettled map did not list",
+        f"the receiver sends a disposition for the resumed delivery {raw(number)}, although the receiver's "
+        "unsettled map did not list the delivery",
         CERTAIN,
         {"delivery_id": int(raw(number))},
     )

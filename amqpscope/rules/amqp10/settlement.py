@@ -262,7 +262,7 @@ def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) ->
     outcomes, the receiver may state only the default-outcome of the source.
     Source: messaging.xml section addressing > source.outcomes
     Evidence: the outcomes in the sender's source, and the states of the receiver's dispositions
-    Why it matters: The source does not support the outcome. The sender cannot apply the outcome and may end
+    Why it matters: The sender cannot apply an outcome that the source does not support. The sender may end
     the link with amqp:not-allowed.
     Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that is not the
     name of a known outcome. Another rule, D-RCVMODE-SECOND, reports a receiver that settles a delivery before
