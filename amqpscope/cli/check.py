@@ -152,7 +152,8 @@ def check(
             help=(
                 "If a peer of a connection breaks the same rule more than N times, show only the first N "
                 "findings and the number of the other findings. The option changes only text and Markdown "
-                "reports. With this option, the text report shows all details, as with --full. [default: 3]"
+                "reports. If the option is given, the text report also shows all details, as with --full. "
+                "[default: 3]"
             ),
         ),
     ] = None,

@@ -74,7 +74,7 @@ def history(lake: LakeArgument, form: Form = TextOrJson.text) -> int:
 def compact(lake: LakeArgument) -> int:
     """Merge small files of the tables into larger files. The rows stay the same.
 
-    A lake that an earlier version of amqpscope wrote is converted.
+    Tables that an earlier version of amqpscope wrote are converted to the format of this version.
     """
     need_extra("lake", "deltalake", "pyarrow")
     from amqpscope.pipeline.compaction import compact_tables

@@ -46,7 +46,7 @@ _STANDINGS = {
 }
 _LEVELS = {
     "IMPLIED": "the specification implies the rule, without the word MUST or SHOULD",
-    "MAY-limits": "the specification limits what a peer MAY do",
+    "MAY-limits": "the specification permits the behaviour only within limits",
     "illegal": "the specification calls a violation illegal",
 }
 _SIGNS = {CHECKED: "+", NOT_YET: "-", UNDECIDABLE: ".", FAILED: "×"}

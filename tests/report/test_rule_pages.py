@@ -126,7 +126,7 @@ def test_a_further_dialogue_is_linked_from_its_rule() -> None:
 
 LEVELS_IN_WORDS = {
     "IMPLIED": "the specification implies the rule",
-    "MAY-limits": "the specification limits what a peer MAY do",
+    "MAY-limits": "the specification permits the behaviour only within limits",
 }
 
 

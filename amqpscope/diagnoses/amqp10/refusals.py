@@ -326,6 +326,7 @@ class RefusalWatch(Watch10):
             # Behind a fault of either peer, rules may be silent about what was refused.
             if self.notebook.lossy or accused:
                 continue
+            reason = f'; the error says "{text}"' if text else ""
             self.notebook.add(
                 LEGAL_REFUSED,
                 name,
@@ -333,7 +334,7 @@ class RefusalWatch(Watch10):
                 packet,
                 f"the {PEERS[side]} answers the {name} in packet {refused} with the error "
                 f"{condition}, although the "
-                f"{name} breaks no rule{f': {text}' if text else ''}",
+                f"{name} breaks no rule{reason}",
                 {"condition": condition, "refused": name},
                 packets=(refused,),
             )

@@ -110,9 +110,9 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     server may lack the exchange type headers.
     Possible because: The {peer} may lack this exchange because the {peer} does not support the exchange
     type headers.
-    How to mend it: Create `amq.direct`, `amq.fanout` and the amq exchange of every other standard type
-    the server supports when a virtual host is created. Recreate missing exchanges when the server
-    starts, and do not allow their deletion.
+    How to mend it: When a virtual host is created, let the server create `amq.direct`, `amq.fanout` and the
+    amq exchange of every other standard type that the server supports. When the server starts, let the
+    server create standard exchanges that are missing. Refuse to delete a standard exchange.
     """
     certainty = POSSIBLE if name in ("amq.headers", "amq.match") else CERTAIN
     message = f"the server does not find exchange {shown(name)}, which every virtual host must have"

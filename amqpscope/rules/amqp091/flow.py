@@ -83,7 +83,8 @@ def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
 
     Demands: A peer should answer channel.flow promptly, even while it sends content.
     Source: XML:channel.flow.bidirectional
-    Evidence: the time from channel.flow to channel.flow-ok, and the content that the peer sends in between
+    Evidence: how long channel.flow-ok takes after channel.flow, and the content that the peer sends in
+    between
     Why it matters: A receiver that sends channel.flow to stop content has no room for more. A sender that
     answers late overloads the receiver.
     Silent when: the rule has already reported the fault on the same connection. The rule is also silent when

@@ -108,8 +108,8 @@ def header_before_the_outcome(case: Case10) -> None:
     not provide for an earlier header.
     Source: security.xml section sasl; security.xml sasl-outcome
     Evidence: the order of the AMQP header and the sasl-outcome
-    Why it matters: If the exchange fails, the other peer never reads the early octets, or reads the octets in
-    the wrong layer.
+    Why it matters: If the SASL exchange fails, the other peer never reads the early octets, or reads the
+    octets in the wrong layer.
     Silent when: octets of either peer were not captured.
     How to mend it: Wait for sasl-outcome with code ok before you send the AMQP header. If you are the
     server, send sasl-outcome before your AMQP header.
@@ -253,7 +253,7 @@ def role_reversed(case: Case10) -> None:
     Demands: The TCP client must act as SASL client and the TCP server as SASL server.
     Source: security.xml section sasl > SASL Negotiation
     Evidence: the direction of each SASL frame
-    Why it matters: With reversed roles, the exchange cannot succeed.
+    Why it matters: With reversed roles, the SASL exchange cannot succeed.
     Silent when: the capture does not show which peer opened the connection.
     How to mend it: As the peer that opened the TCP connection, send only sasl-init and sasl-response. As
     the peer that accepted the TCP connection, send only sasl-mechanisms, sasl-challenge and sasl-outcome.
@@ -382,17 +382,17 @@ SA_INIT_UNSUP: Final = RULES.rule("SA-INIT-UNSUP", "MUST", "keyword", by="server
 
 
 def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
-    """A server continues the exchange with a mechanism that the server did not offer.
+    """A client chooses a SASL mechanism that the server did not offer, and the server accepts the mechanism.
 
-    Demands: A server that does not support the client's mechanism must end the exchange with an
+    Demands: A server that does not support the client's mechanism must end the SASL exchange with an
     authentication failure, and close the connection.
     Source: security.xml section sasl > sasl-init.mechanism
     Evidence: the code of the sasl-outcome, and the FIN
-    Why it matters: The server must end the exchange. A mechanism that is not offered may have been disabled
-    on purpose, for example because the mechanism is insecure.
+    Why it matters: The server must end the SASL exchange. A mechanism that is not offered may have been
+    disabled on purpose, for example because the mechanism is insecure.
     Silent when: the mechanisms of the server or the client's sasl-init were not captured.
     How to mend it: Compare the mechanism in sasl-init with the list that you sent in sasl-mechanisms. If the
-    list does not contain the mechanism, end the exchange with an authentication failure and close the
+    list does not contain the mechanism, end the SASL exchange with an authentication failure and close the
     connection.
     """
     me = case.me
@@ -443,8 +443,8 @@ def outcome_data_on_failure(case: Case10, body: SaslOutcome) -> None:
     Demands: Only a successful sasl-outcome (code 0) may have additional-data.
     Source: security.xml section sasl > sasl-outcome.additional-data
     Evidence: a sasl-outcome with additional-data and a code other than 0
-    Why it matters: The field additional-data belongs to a successful exchange only. A client may ignore the
-    field or treat the frame as an error.
+    Why it matters: The field additional-data is only for an authentication that succeeds. A client may
+    ignore the field or treat the frame as an error.
     Silent when: never.
     How to mend it: Leave additional-data null unless the code of sasl-outcome is ok.
     """
@@ -462,14 +462,15 @@ SA_SEQ_OUTCOME: Final = RULES.rule("SA-SEQ-OUTCOME", "MUST", "definition", by="s
 def frame_after_outcome(case: Case10) -> None:
     """A server sends a SASL frame after the sasl-outcome.
 
-    Demands: The sasl-outcome must be the last SASL frame of the exchange.
+    Demands: The sasl-outcome must be the last frame of the SASL exchange.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
     Evidence: SASL frames after the sasl-outcome
     Why it matters: The client expects a protocol header or the end of the stream and may close the
     connection.
     Silent when: the capture lacks octets that were sent after the sasl-outcome.
-    How to mend it: Send sasl-outcome as the last SASL frame of the connection. Send data that belongs to a
-    successful exchange in the field additional-data of the sasl-outcome.
+    How to mend it: Send sasl-outcome as the last SASL frame of the connection. If the
+    mechanism has data for the client after its success, put the data into additional-data of the
+    sasl-outcome.
     """
     case.report(SA_SEQ_OUTCOME, f"{case.record.frame.name} is sent after the sasl-outcome")
 

@@ -46,7 +46,8 @@ Silent when: a part of the frame was not captured.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
 How to mend it: Encode every address (to and reply-to of the properties, address of source and target) as a
-string, not as a symbol, binary or number. Convert values of the application to text before encoding.
+string, not as a symbol, binary or number. If the application gives an address of another type, convert
+the address to text first.
 """
 
 
