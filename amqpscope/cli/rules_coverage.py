@@ -49,9 +49,8 @@ def show_coverage(
             metavar="final|draft2011",
             show_default=False,
             help=(
-                "With draft2011, list the elements of the AMQP 1.0 draft of April 2011, and how "
-                "amqpscope decodes each of them. With final (the default), show which "
-                "rules are checked."
+                "Choose what is shown. draft2011: the elements of the AMQP 1.0 draft of April 2011, and how "
+                "amqpscope decodes each of them; final: which rules are checked (the default)."
             ),
         ),
     ] = None,

@@ -92,8 +92,8 @@ WithJson = Annotated[
         "--json",
         help=(
             "Also write the fields of all frames and all messages, without message bodies, as JSON. "
-            "Without this option, the run is faster, and the fields of frequent frames are written "
-            "only to separate columns."
+            "Without this option, the run is faster, and only the columns hold the fields of frequent "
+            "frames."
         ),
     ),
 ]

@@ -217,7 +217,7 @@ def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
 
     Demands: A receiver must not decrease its value of the field available below zero.
     Source: transport.xml section links > Flow Control (available)
-    Evidence: a value slightly below 2^32 in the field available of the receiver's flow
+    Evidence: whether the field available of the receiver's flow is a value slightly below 2^32
     Why it matters: As an unsigned number, the value reads as about four billion waiting messages.
     Silent when: the capture lacks octets that either peer sent after the attach.
     How to mend it: When you count down the number of available messages for each received message, stop at 0.

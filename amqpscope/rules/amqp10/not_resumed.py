@@ -39,7 +39,8 @@ def left_without_resuming(case: Case10, link: LinkEnd, lacking: int) -> None:
     """
     case.report(
         D_RESUME_BOTH,
-        f"{count(lacking, 'delivery')} that both attaches list as unsettled {are(lacking)} not resumed",
+        f"{count(lacking, 'delivery')} {are(lacking)} unsettled in the attaches of both peers, but "
+        "not resumed",
         POSSIBLE,
         {"not_resumed": lacking},
         [int(link.attachment.packet)],

@@ -352,8 +352,8 @@ def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -
     on the same link again.
     Source: messaging.xml section delivery-state > modified.undeliverable-here
     Evidence: later deliveries of the message on the same link
-    Why it matters: The receiver has stated that it cannot process the message. The receiver can only return
-    the message again.
+    Why it matters: The receiver has stated that it cannot process the message. If the receiver
+    gets the message again, the receiver can only release or reject the message.
     Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
     and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to

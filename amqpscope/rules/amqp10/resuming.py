@@ -51,7 +51,7 @@ def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
     if tag in own and tag in theirs:
         case.report(
             D_RESUME_FLAG,
-            "a delivery that both attaches list as unsettled is sent without resume=true",
+            "a delivery that is unsettled in the attaches of both peers is sent without resume=true",
             attach_read(case, link),
             {"unsettled": len(own)},
             [int(link.attachment.packet)],
