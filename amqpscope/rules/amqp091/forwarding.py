@@ -82,7 +82,7 @@ def property_altered(content: Content, came: Content, name: str) -> Finding:
     How to mend it: Forward the property flags and all property values as the publisher sent them. Add headers
     where needed, but neither remove nor overwrite headers or properties of the publisher.
     """
-    message = f"the delivered property {name} differs from the published property"
+    message = f"the property {name} has another value in the delivery than in the publish"
     return _finding(B_PROPS_INTACT, message, content, came)
 
 

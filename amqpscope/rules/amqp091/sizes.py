@@ -112,7 +112,7 @@ def frame_cut_off(case: Case091) -> None:
     Silent when: a reset ends the stream, or when the capture ends before the stream. The rule is also silent
     when the other peer ended its stream or closed the connection before. The rule is also silent when the
     capture lacks octets before the frame.
-    How to mend it: Write every frame that was started to its end octet before closing the socket, and send
-    connection.close first. Look for a crash, a killed process or a write timeout in the sender.
+    How to mend it: Write every frame completely, including its end octet. Send connection.close before you
+    close the socket. Look for a crash, a killed process or a write timeout in the sender.
     """
     case.report(F_FRAME_TRUNCATED, "the stream ends inside this frame")

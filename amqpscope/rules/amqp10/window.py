@@ -128,7 +128,7 @@ def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str
     case.report(
         rule,
         f"transfer-id {raw(session.outgoing.next_id)} is sent, "
-        f"but the other peer's incoming-window ends before transfer-id {raw(bound)}{why}",
+        f"but the other peer's incoming-window allows only transfer-ids before {raw(bound)}{why}",
         certainty,
         {
             "next_outgoing_id": int(raw(session.outgoing.next_id)),
