@@ -65,6 +65,12 @@ class Baseline:
         self.file = file
         self.known: dict[str, BaselineEntry] = {}
 
+    def same_as(self, other: "Baseline") -> bool:
+        """Whether the same findings are known."""
+        return {one: of.captures for one, of in self.known.items()} == {
+            one: of.captures for one, of in other.known.items()
+        }
+
     def add(self, fingerprint: str, finding: Finding) -> None:
         """One more finding. Raises ConfigurationError if there are too many of them."""
         one = self.known.get(fingerprint)

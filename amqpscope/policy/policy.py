@@ -104,6 +104,14 @@ class Policy:
                 for rule in one.rules:
                     self._allowances.setdefault(rule, []).append(one)
 
+    def decides_as(self, other: "Policy") -> bool:
+        """Whether it decides of all findings as another one of the same configuration and options, which was
+        made at another time: entries of the allow-list may have expired, or the baseline be another one.
+        """
+        return self._allowances == other._allowances and (
+            self.baseline is None or (other.baseline is not None and self.baseline.same_as(other.baseline))
+        )
+
     def diagnosing(self, wanted: bool) -> bool:
         """Whether diagnoses are made. wanted: somebody shows them."""
         return bool(self._failing) or (wanted and self._diagnoses)
