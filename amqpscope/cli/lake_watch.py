@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amqpscope.cli.inputs import DecodingOptions
-from amqpscope.cli.interruptible import interruptible
+from amqpscope.cli.interruptible import cancel_spark, interruptible
 from amqpscope.cli.judging import NewFindingOptions, RuleOptions, given_of, today
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import say
@@ -45,7 +45,8 @@ DIR is a directory into which tcpdump -G, -C or -W, dumpcap -b, or another
 program writes captures. The first look takes all captures that are there. The
 command then looks every 10 seconds which files are new or have grown, and
 adds them as `run --append` does, in one step for rows and files. A file that
-is still written is read up to its last complete packet. A look without news
+is still written is read up to its last complete packet. A capture set that
+changes again is followed: only what is new is read. A look without news
 writes nothing. After a kill, start the command again: no row is lost or
 doubled.
 
@@ -75,10 +76,23 @@ _TRIES = 3
 _SLOW = 3
 """A batch that takes so many times the time between two looks is slow."""
 
+_SLOW_BATCHES = 4
+"""So many slow batches that analyse whole sets are reported: the first two of a set do so always."""
+
 _STOP = threading.Event()
 
+_WATCHES: "list[Watch]" = []
+"""The watch that is at work, if any."""
 
-@functools.partial(interruptible, ask=_STOP.set)
+
+def _cancel() -> None:
+    """End what a batch waits for."""
+    cancel_spark()
+    for watched in _WATCHES[:]:
+        watched.cancel()
+
+
+@functools.partial(interruptible, cancel=_cancel, ask=_STOP.set)
 @with_options
 def watch(
     *,
@@ -119,7 +133,8 @@ def watch(
     from amqpscope.pipeline.analysis import Analysis
     from amqpscope.pipeline.capture_set import CaptureSet
     from amqpscope.pipeline.lake import Lake
-    from amqpscope.pipeline.planner import make_plan
+    from amqpscope.pipeline.planner import make_plan, pool_plan
+    from amqpscope.pipeline.pool import Pool
     from amqpscope.pipeline.tags import tags_of
     from amqpscope.pipeline.watching import Watch, WatchTerms
 
@@ -133,7 +148,10 @@ def watch(
     pause = duration("--every", every) / 1e9
     hours = -(-duration("--keep", keep) // _HOUR)
     dialect = decoding.dialect or ""
-    terms = WatchTerms(set_by, chosen, bool(wanted), policy, dialect, with_json, hours, tags_of(tag or []))
+    # What a set is decrypted with may come later than its packets.
+    follow = not once and decoding.secrets(settings) is None
+    tags = tags_of(tag or [])
+    terms = WatchTerms(set_by, chosen, bool(wanted), policy, dialect, with_json, hours, tags, follow)
     spark: SparkSession | None = None
     with contextlib.ExitStack() as opened:
         # Not before: who asks to stop while this begins is heard, too.
@@ -141,6 +159,8 @@ def watch(
 
         def analysis(sets: list[CaptureSet]) -> Analysis:
             nonlocal spark
+            if not sets:
+                return Analysis(Pool(1), pool_plan([], 1), None, [directory], set_by)
             if spark is None:
                 spark = opened.enter_context(spark_session(master, verbose, configuration))
             secrets = decoding.secrets(settings, growing=True)
@@ -151,6 +171,9 @@ def watch(
         watched = Watch(directory, lake, terms, analysis)
         lake.hold()
         opened.callback(lake.release)
+        opened.callback(watched.close)
+        _WATCHES.append(watched)
+        opened.callback(_WATCHES.clear)
         _follow(watched, lake.name, pause, once)
     return Status.FINE
 
@@ -161,7 +184,7 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
 
     said: set[str] = set()
     batches = tries = 0
-    slow = False
+    slow = 0
     line_at = time.monotonic()
     state = "the lake has no captures yet"
     while not _STOP.is_set():
@@ -187,12 +210,13 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
                 for mishap in turn.batch.mishaps:
                     say(mishap)
                 _print(f"batch {batches}: {_batch_text(turn.batch)}; {state}")
-                if turn.batch.seconds > _SLOW * pause and batches > 1 and not slow and not once:
-                    slow = True
-                    say(
-                        "a batch takes longer than the time between two looks, because it analyzes the whole "
-                        "capture set again: --set-by can divide the captures, for example by day"
-                    )
+                if turn.batch.seconds > _SLOW * pause and turn.batch.whole and not once:
+                    slow += 1
+                    if slow == _SLOW_BATCHES:
+                        say(
+                            "batches take longer than the time between two looks, because they analyze "
+                            "whole capture sets again: --set-by can divide the captures, for example by day"
+                        )
         if time.monotonic() - line_at >= _QUIET_LINE:
             line_at = time.monotonic()
             _print(f"nothing new; {state}")

@@ -18,6 +18,7 @@ from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace, not_the
 from amqpscope.pipeline.failure import FilesChanged, PipelineError
 from amqpscope.pipeline.files import whole
 from amqpscope.pipeline.flow import BLOCKS, FilePiece
+from amqpscope.pipeline.following import NOTHING_FOLLOWED, FollowedBatch
 from amqpscope.pipeline.inputs import escaped, shown
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.parts import LakeFile
@@ -141,6 +142,7 @@ class Analysis:
         with_json: bool = False,
         added: Addition | None = None,
         tags: Mapping[str, str] = MappingProxyType({}),
+        followed: FollowedBatch = NOTHING_FOLLOWED,
     ) -> AnalysisResult:
         """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
 
@@ -158,6 +160,7 @@ class Analysis:
         `final` or `draft2011`, "" to find out by the frames. with_json: the table `frames` has the fields of
         all frames, and all messages, as JSON; otherwise only of frames whose fields have no columns. tags:
         columns of all tables, and the text that the rows of this run have in them (`pipeline.tags`).
+        followed: capture sets whose rows come of processes that follow them; not in the plan.
         """
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
@@ -171,8 +174,10 @@ class Analysis:
         self._lake = lake
         run, staging = lake.begin()
         try:
+            followed.begin(staging, run, wanted, terms, tags)
             outlet = StagedFiles(staging, run, wanted, tally, terms, tags)
-            report = self._report(outlet)
+            report = self._report(outlet) if self.plan.tasks else []
+            done = followed.end()
         except BaseException as error:
             lake.abandon()
             raise _explained(error) from error
@@ -185,6 +190,9 @@ class Analysis:
                 counts[tuple(json.loads(row.name))] += row.rows
             else:
                 parts.append(LakeFile(row.kind, row.name, row.rows, row.octets, row.first_set, row.last_set))
+        for one in done:
+            parts += one.final + one.open
+            counts += one.counts
         gone = counts["missing",] - sum(not_there(file) for one in self.plan.sets for file in one.files)
         if not every and not counts["file", "ok"] + counts["file", "partial"]:
             lake.abandon()
@@ -216,7 +224,7 @@ class Analysis:
                 )
             kind = REPLACE_DAY
             shaping["replace"] = f"date={added.day}"
-        notes = self._notes(kind, wanted, shaping)
+        notes = self._notes(kind, wanted, shaping, followed)
         kept: dict[str, list[LakeFile]] = {}
         rewritten: list[LakeFile] = []
         if added is not None:
@@ -225,7 +233,7 @@ class Analysis:
                     raise PipelineError(f"{lake.name}: another run has written to this lake")
                 if added.base:
                     kept, rewritten = kept_files(lake, added, staging, f"{run}-kept")
-                if not unchanged(self.plan.sets):
+                if not unchanged([*self.plan.sets, *(of.one for of in followed.sets)]):
                     raise FilesChanged(f"{lake.name}: nothing is added: files were overwritten meanwhile")
             except BaseException:
                 lake.abandon()
@@ -233,7 +241,9 @@ class Analysis:
         lake.commit(run, [*parts, *rewritten], notes, kept)
         return AnalysisResult(parts, counts)
 
-    def _notes(self, kind: str, tables: tuple[str, ...], shaping: dict[str, Any]) -> RunNotes:
+    def _notes(
+        self, kind: str, tables: tuple[str, ...], shaping: dict[str, Any], followed: FollowedBatch
+    ) -> RunNotes:
         """What the table `runs` has about the run. shaping: options that shape the rows."""
         read = [file for one in self.plan.sets for file in one.files if file.trouble is None]
         options = {
@@ -243,8 +253,9 @@ class Analysis:
             "tables": tables,
             **shaping,
         }
-        octets = sum(file.size for file in read)
-        return RunNotes(kind, tables, self._sources, options, len(read), octets)
+        files = len(read) + sum(one.files for one in followed.sets)
+        octets = sum(file.size for file in read) + sum(one.octets for one in followed.sets)
+        return RunNotes(kind, tables, self._sources, options, files, octets)
 
     def clean_up(self) -> None:
         """After `write` has failed and the session was stopped: delete what its workers wrote even then."""

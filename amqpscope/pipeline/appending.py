@@ -106,7 +106,8 @@ class Addition(NamedTuple):
     base: the run that all this is about; "" if there is no lake yet. tables: those that the lake has.
     every: also sets of which nothing can be read are added, as rows of `files`.
     day: its rows are replaced. forgotten: the files of the lake that begin on it, by capture set and name.
-    cut: other captures that have rows of that day, which go and do not come back.
+    cut: other captures that have rows of that day, which go and do not come back. gone: paths of files of the
+    lake whose rows go.
     """
 
     sets: list[CaptureSet]
@@ -121,6 +122,7 @@ class Addition(NamedTuple):
     day: datetime.date | None = None
     forgotten: frozenset[tuple[str, str]] = frozenset()
     cut: tuple[str, ...] = ()
+    gone: frozenset[str] = frozenset()
 
 
 def addition_to(
@@ -468,6 +470,8 @@ def kept_files(
         kept[name] = []
         stays = _staying(added, name)
         for number, file in enumerate(lake.parts(name)):
+            if file.path in added.gone:
+                continue
             if added.day is not None and f"/date={added.day}/" in file.path:
                 continue
             if file.first_set and not any(file.first_set <= one <= file.last_set for one in touched):

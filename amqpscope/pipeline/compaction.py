@@ -14,10 +14,11 @@ _GROUP_OCTETS = 256 * 1024 * 1024
 """How many octets of small files become one file."""
 
 
-def compact_tables(lake: Lake) -> tuple[int, int]:
+def compact_tables(lake: Lake, but: frozenset[str] = frozenset()) -> tuple[int, int]:
     """Put small files of a lake together, in one commit; gives how many files there were, and are.
 
-    A lake that an earlier version wrote is converted, whether or not it has small files.
+    A lake that an earlier version wrote is converted, whether or not it has small files. but: paths of files
+    that stay as they are.
     """
     run, staging = lake.begin()
     try:
@@ -27,7 +28,7 @@ def compact_tables(lake: Lake) -> tuple[int, int]:
         made: list[LakeFile] = []
         for name, files in before.items():
             kept[name] = files
-            for group in _groups(files):
+            for group in _groups([file for file in files if file.path not in but]):
                 writer = PartWriter(staging, f"{run}-{len(made)}", dict.fromkeys(lake.tag_names()))
                 written = _together(lake, name, group, writer)
                 made += written

@@ -115,6 +115,8 @@ class RangeReader:
         unpacked: Unpacked | None = None
         if self.file.compression:
             unpacked = Unpacked(lambda octets: self._octets(stream, octets))
+        if part.state is not None:
+            self._begin(b"")
         first = b""  # too few octets to tell what it is: a decompressor gives what it has
         while True:
             block = self._octets(stream, BLOCK) if unpacked is None else unpacked.read1(BLOCK)

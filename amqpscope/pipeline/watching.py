@@ -1,8 +1,9 @@
 """`pipeline watch`: a directory into which captures are written, and a lake that follows it.
 
 A turn is what `--append` does (see `appending`): it looks which files are new or have grown, analyses their
-capture sets anew, and commits the rows and what was read of each file (its row in the table `files`) at
-once. So a turn that died is done again by the next one, and each row is there once.
+capture sets, and commits the rows and what was read of each file (its row in the table `files`) at once. So a
+turn that died is done again by the next one, and each row is there once. A set that changes again is
+followed: only what is new is read (see `following`).
 
 A file that is still written is read as far as it goes, to its last whole record. A file `NAME.gz` beside a
 file `NAME` is passed over: it is being compressed, and `NAME` has all that is in it. What was overwritten
@@ -21,6 +22,7 @@ from amqpscope.pipeline.appending import Addition, addition_to, shaping_options,
 from amqpscope.pipeline.capture_set import CaptureSet, capture_set, capture_sets
 from amqpscope.pipeline.compaction import compact_tables
 from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.following import FollowedBatch, Followers
 from amqpscope.pipeline.inputs import CaptureFile, escaped, is_remote, plain
 from amqpscope.pipeline.lake import Lake
 from amqpscope.policy.policy import Policy
@@ -43,7 +45,8 @@ class WatchTerms(NamedTuple):
     """How captures are read. tables: of a new lake. only: the user has asked for these tables.
 
     policy: gives what findings are held to, on the day of the batch. keep: hours after which files are
-    deleted that have left the tables. The others, and tags: see `Analysis.write` and `capture_sets`.
+    deleted that have left the tables. follow: whether sets are followed that change again. The others, and
+    tags: see `Analysis.write` and `capture_sets`.
     """
 
     set_by: str
@@ -54,19 +57,22 @@ class WatchTerms(NamedTuple):
     with_json: bool = False
     keep: int = 1
     tags: Mapping[str, str] = MappingProxyType({})
+    follow: bool = True
 
 
 class WatchedBatch(NamedTuple):
     """What a turn has committed.
 
-    fresh: files that were new or longer. files, octets: that were read for them. seconds: the turn took. lag:
-    seconds from the last change of the newest file until its rows could be seen. all_files, all_octets: of
-    the lake. mishaps: what amqpscope itself failed on, in lines.
+    fresh: files that were new or longer. files, octets: that were read for them. whole: capture sets that
+    were read as a whole. seconds: the turn took. lag: seconds from the last change of the newest file until
+    its rows could be seen. all_files, all_octets: of the lake. mishaps: what amqpscope itself failed on, in
+    lines.
     """
 
     fresh: int
     files: int
     octets: int
+    whole: int
     seconds: float
     lag: float
     all_files: int
@@ -106,6 +112,16 @@ class Watch:
         self._seen: Snapshot | None = None  # the files as the last turn has found them
         self._batches = 0
         self._cleaned = time.monotonic()
+        self._followers = Followers(terms.set_by, terms.follow)
+        self._policy: Policy | None = None  # of the batch before
+
+    def cancel(self) -> None:
+        """Let a turn fail that waits for the processes that follow sets, from another thread."""
+        self._followers.kill()
+
+    def close(self) -> None:
+        """Nothing is followed any more."""
+        self._followers.close()
 
     def turn(self) -> Turn | None:
         """Look what is new, and commit it; None if no file has changed. FilesChanged: nothing was committed,
@@ -120,30 +136,42 @@ class Watch:
         sets = self._sets()
         terms = self._terms
         shaping = shaping_options(terms.set_by, terms.with_json, terms.dialect, policy)
-        added = addition_to(lake, sets, shaping, every=True)
-        if not added.sets:
-            self._seen = seen
-            return Turn(added, None)
-        before = {(row["capture"], row["size"]) for row in _rows(lake)} if added.base else set()
-        result = self._analysis(added.sets).write(
-            self._lake,
-            tables_to_add(added, terms.tables, terms.only),
-            None,
-            policy,
-            True,
-            terms.dialect,
-            terms.with_json,
-            added,
-            terms.tags,
-        )
+        if self._policy is not None and not policy.decides_as(self._policy):
+            self._followers.close()
+        self._policy = policy
+        try:
+            news, rest = self._followers.going_on(sets, _paths(lake) if self._followers.open else frozenset())
+            added = addition_to(lake, rest, shaping, every=True)
+            begun, rest = self._followers.begun(added.sets, added.replaced, rest)
+            followed = FollowedBatch((*news, *begun))
+            if not rest and not followed.sets:
+                self._seen = seen
+                return Turn(added, None)
+            before = {(row["capture"], row["size"]) for row in _rows(lake)} if added.base else set()
+            result = self._analysis(rest).write(
+                self._lake,
+                tables_to_add(added, terms.tables, terms.only),
+                None,
+                policy,
+                True,
+                terms.dialect,
+                terms.with_json,
+                added._replace(gone=followed.gone),
+                terms.tags,
+                followed,
+            )
+        except BaseException:
+            self._followers.close()  # they know more by now than the lake has
+            raise
         self._seen = seen
-        files = [file for one in added.sets for file in one.files]
+        files = [file for one in [*rest, *(of.one for of in followed.sets)] for file in one.files]
         after = _rows(Lake(self._lake.path))
         changed = max((seen[file.path][1] for file in files if file.path in seen), default=0)
         batch = WatchedBatch(
             sum((escaped(file.capture), file.size) not in before for file in files),
-            len(files),
-            sum(file.size for file in files if file.trouble is None),
+            sum(len(one.files) for one in rest) + sum(one.files for one in followed.sets),
+            sum(one.size for one in rest) + sum(one.octets for one in followed.sets),
+            len(rest) + len(begun),
             time.monotonic() - began,
             max(time.time_ns() - changed, 0) / 1e9,
             len(after),
@@ -156,7 +184,7 @@ class Watch:
     def care(self) -> None:
         """Put small files of the lake together, and delete what it no longer needs, now and then."""
         if self._batches >= COMPACT_AFTER:
-            compact_tables(self._lake)
+            compact_tables(self._lake, self._followers.open)
             self._batches = 0
         if time.monotonic() - self._cleaned > _VACUUM_AFTER and not self._lake.empty():
             self._lake.vacuum(self._terms.keep)
@@ -186,6 +214,11 @@ def not_yet(file: CaptureFile, paths: set[str]) -> bool:
     gone = file.trouble is not None and file.trouble.reason == "missing"
     stem, suffix = os.path.splitext(file.path)
     return gone or (suffix in _COMPRESSED and stem in paths)
+
+
+def _paths(lake: Lake) -> frozenset[str]:
+    """The paths of all files of the tables."""
+    return frozenset(file.path for files in lake.all_parts().values() for file in files)
 
 
 def _rows(lake: Lake) -> list[dict[str, Any]]:

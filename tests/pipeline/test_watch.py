@@ -54,11 +54,12 @@ def same_as_one_run(lake: Path, folder: Path) -> bool:
     return contents(lake) == contents(whole)
 
 
-def test_files_that_come_and_grow(tmp_path: Path) -> None:
+@pytest.mark.parametrize("follow", [False, True])
+def test_files_that_come_and_grow(tmp_path: Path, follow: bool) -> None:
     """Each file ends in the middle of a record at times. A turn without news commits nothing."""
     folder, lake = tmp_path / "in", tmp_path / "lake"
     folder.mkdir()
-    watch = watch_of(folder, lake)
+    watch = watch_of(folder, lake, follow=follow)
     assert turn(watch).batch is None and not lake.exists()
     random = Random("growth")
     content = {"a.pcap": TEN.read_bytes(), "sub/b.pcap": NINE.read_bytes()}
@@ -74,6 +75,7 @@ def test_files_that_come_and_grow(tmp_path: Path) -> None:
         assert watch.turn() is None and watch_of(folder, lake).turn().batch is None  # type: ignore[union-attr]
     assert fresh == 10 and len(Lake(str(lake)).runs()) == 5
     assert same_as_one_run(lake, folder)
+    watch.close()
 
 
 def test_inputs_that_cannot_be_read(tmp_path: Path) -> None:
@@ -272,7 +274,7 @@ def test_dumpcap(tmp_path: Path) -> None:
                         break
                 else:
                     pytest.skip("dumpcap may not capture here")
-                watch = watch_of(folder, lake)
+                watch = watch_of(folder, lake, follow=True)
                 batches = 0
                 for one in range(40):
                     protocol = ("amqp10", "amqp091")[one % 2]
@@ -285,6 +287,7 @@ def test_dumpcap(tmp_path: Path) -> None:
                 writer.send_signal(signal.SIGINT)
                 writer.communicate(timeout=60)
     watch.turn()
+    watch.close()
     assert batches > 2 and same_as_one_run(lake, folder)
     rows = contents(lake)
     assert {row["protocol"] for row in rows["connections"]} >= {"amqp10", "amqp091"}
@@ -365,6 +368,31 @@ def test_signals(tmp_path: Path, which: signal.Signals) -> None:
     assert process.returncode == 0
     assert same_as_one_run(lake, folder)
     assert {one.name for one in lake.iterdir()} == {"runs", *contents(lake)}
+
+
+def test_a_followed_set(tmp_path: Path) -> None:
+    """From the third batch on, the command reads what is new, and its processes end with it."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    octets = NINE.read_bytes()
+    with started(folder, "--out", lake, "--every", "0.1s") as process:
+        try:
+            assert process.stdout is not None
+            for number in range(1, 5):
+                (folder / "a.pcap").write_bytes(octets[: len(octets) * number // 4])
+                assert f" batch {number}: 1 file new or longer; 1 file" in process.stdout.readline()
+            children = Path(f"/proc/{process.pid}/task")
+            followers = [pid for one in children.glob("*/children") for pid in one.read_text().split()]
+            process.send_signal(signal.SIGTERM)
+            assert process.communicate(timeout=120) == ("", "")
+        finally:
+            process.kill()
+    assert process.returncode == 0 and same_as_one_run(lake, folder)
+    rows = Lake(str(lake)).run_rows()
+    assert [row["octets"] for row in rows][2:] == [
+        len(octets) * number // 4 - len(octets) * (number - 1) // 4 for number in (3, 4)
+    ]
+    assert len(followers) == 1 and not Path(f"/proc/{followers[0]}").exists()
 
 
 def test_command(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

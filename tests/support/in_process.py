@@ -43,13 +43,13 @@ class Here(Analysis):
 
 
 def watch_of(directory: Path, lake: Path, **terms: Any) -> Watch:
-    """A watch of a directory whose lease is not held."""
+    """A watch of a directory whose lease is not held. Nothing is followed, unless the terms say so."""
 
     def analysis(sets: list[CaptureSet]) -> Analysis:
         spark: Any = None
         return Here(spark, make_plan(sets, 1, "chain"), None, [str(directory)])
 
-    usual = WatchTerms("directory", tuple(TABLES), False, Policy)
+    usual = WatchTerms("directory", tuple(TABLES), False, Policy, follow=False)
     return Watch(str(directory), Lake(str(lake)), usual._replace(**terms), analysis)
 
 

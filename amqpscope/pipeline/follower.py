@@ -1,0 +1,232 @@
+"""The process that follows one capture set while its files are written: see `following`.
+
+It keeps the analysis of the set from batch to batch, so each batch reads only what is new. Its rows are of
+two kinds. Those of what is over are *final*: they are written once. What is not over, such as a connection
+under way, has *open* rows: a fork of this process ends the analysis as if the captures ended here, writes the
+rows that this gives, and exits. This process itself knows nothing of that end. It goes on with the next
+batch, whose open rows take the place of the earlier ones.
+
+Final and open rows together are those of one run over all that was read.
+
+The process takes pickled tuples from its standard input: `FollowerTerms`, then a `Step` for each batch. To
+each it writes an answer, a `Done` or the text of an error, to its standard output. It ends with its input.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import warnings
+from collections import Counter
+from typing import Any, BinaryIO, NamedTuple
+
+from amqpscope import __version__
+from amqpscope.capture.pcapng import PcapngReader
+from amqpscope.input.garbage import calm_collector
+from amqpscope.layers.secrets import Secrets, SecretsSource
+from amqpscope.pipeline.chain import table_for
+from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.files import FileResult, Range, RangeReader, file_row, whole
+from amqpscope.pipeline.inputs import CaptureFile
+from amqpscope.pipeline.parts import LakeFile, PartWriter
+from amqpscope.pipeline.rows import Recorder, Rows, RowTerms
+from amqpscope.pipeline.tags import Tags
+
+__all__ = ["Done", "FollowerTerms", "Step", "main"]
+
+
+class FollowerTerms(NamedTuple):
+    """How a capture set is followed. name: of the set. The others: see `tasks.StagedFiles`."""
+
+    name: str
+    tables: tuple[str, ...]
+    terms: RowTerms
+    tags: Tags
+
+
+class Step(NamedTuple):
+    """What a batch reads. files: of the set, in order, those that are read first at the same places as in
+    the batch before, and none of them shorter. empty: files of the set that have no packet yet, with their
+    places. staging, stem: of `PartWriter`.
+    """
+
+    files: tuple[tuple[int, CaptureFile], ...]
+    empty: tuple[tuple[int, CaptureFile], ...]
+    staging: str
+    stem: str
+
+
+class Done(NamedTuple):
+    """What a batch has written. final, open: see above. counts: as of `Rows`; of what is open, too."""
+
+    final: list[LakeFile]
+    open: list[LakeFile]
+    counts: Counter[tuple[str, ...]]
+
+
+class _Asked(SecretsSource):
+    """Remembers that a secret of TLS is missing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = False
+
+    def look_further(self, secrets: Secrets, random: bytes) -> bool:
+        self.asked = True
+        return False
+
+
+class _FollowedSet:
+    """The analysis of a capture set that is not over."""
+
+    def __init__(self, terms: FollowerTerms) -> None:
+        self._terms = terms
+        self._captures: list[str] = []
+        self._rows = Rows(terms.tables, terms.terms)
+        self._recorder = Recorder(self._rows, terms.name, self._captures)
+        self._secrets = Secrets()
+        self._missing = _Asked()
+        self._secrets.sources.append(self._missing)
+        self._table = table_for(self._recorder, self._rows, terms.name, self._secrets)
+        self._fates: list[list[FileResult]] = []
+        self._octets = 0  # of the file read last
+        self._state: tuple[Any, ...] | None = None  # of its reader
+        self._parent = os.getppid()
+
+    def step(self, step: Step) -> Done:
+        """Read what is new, and write its rows. Raises PipelineError if the set cannot be followed on."""
+        final = PartWriter(step.staging, step.stem, self._terms.tags)
+        files = [file for _, file in step.files]
+        for position in range(max(len(self._fates) - 1, 0), len(files)):
+            self._read(files, position, final)
+        self._write(final, True)
+        parts = final.close()
+        counts = Counter(self._rows.counts)
+        self._rows.counts.clear()
+        done: Done = pickle.loads(_in_a_fork(lambda: self._end(step)))  # noqa: S301  made by the fork
+        counts.update(done.counts)
+        return done._replace(final=parts, counts=counts)
+
+    def _read(self, files: list[CaptureFile], position: int, writer: PartWriter) -> None:
+        """Read what is new in a file. The last file may still grow."""
+        if position == len(self._fates):
+            self._captures.append(files[position].capture)
+            self._fates.append([])
+            self._octets, self._state = 0, None
+        self._range(files[position], position, position < len(files) - 1, writer)
+
+    def _range(self, file: CaptureFile, position: int, last: bool, writer: PartWriter) -> None:
+        """Read a file from where it was read up to. last: that is all of it."""
+        part = Range(self._octets, file.size, self._state, last)
+        reader = RangeReader(file, position, part, self._table)
+        for _ in reader:
+            if os.getppid() != self._parent:
+                os._exit(1)  # nobody waits for the rows any more
+            self._recorder.take(self._table)
+            self._write(writer, False)
+        self._recorder.take(self._table)
+        fate = reader.fate(self._recorder.take_file_notes())
+        if reader.reader is None or (fate.trouble is not None and fate.trouble.reason != "growing"):
+            why = "nothing of it can be read" if fate.trouble is None else fate.trouble.detail
+            raise PipelineError(f"{file.capture}: {why}")
+        if self._missing.asked and self._secrets.given:
+            raise PipelineError("a file has secrets of TLS that an earlier connection may have needed")
+        self._fates[position].append(fate)
+        self._octets = file.size
+        kind = "pcapng" if isinstance(reader.reader, PcapngReader) else "pcap"
+        self._state = None if last else (kind, reader.reader.dump())
+
+    def _end(self, step: Step) -> bytes:
+        """In a fork: what the rest would be if the captures ended here."""
+        self._parent = os.getppid()
+        writer = PartWriter(step.staging, f"{step.stem}-open", self._terms.tags)
+        name, rows, recorder = self._terms.name, self._rows, self._recorder
+        file = step.files[-1][1]
+        self._range(file, len(step.files) - 1, True, writer)
+        for (place, file), fates in zip(step.files, self._fates, strict=True):
+            rows.add_file(file_row(name, file, place, fates))
+        for place, file in step.empty:
+            self._captures.append(file.capture)
+            reader = RangeReader(file, len(self._captures) - 1, whole(file), self._table)
+            for _ in reader:
+                recorder.take(self._table)
+            rows.add_file(file_row(name, file, place, [reader.fate(recorder.take_file_notes())]))
+        self._table.finish()
+        recorder.take(self._table)
+        recorder.finish()
+        self._write(writer, True)
+        return pickle.dumps(Done([], writer.close(), rows.counts))
+
+    def _write(self, writer: PartWriter, everything: bool) -> None:
+        for table, batch in self._rows.batches(everything):
+            writer.write(table, batch)
+
+
+def _in_a_fork(work: Any) -> bytes:
+    """What `work` gives in a fork of this process, which ends with it. Raises PipelineError if it fails."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        # Python warns of pyarrow's threads, which pyarrow starts anew in the fork.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.close(reading)
+            try:
+                answer = b"\0" + work()
+            except Exception as error:
+                answer = b"\1" + _reason(error).encode("utf-8", "backslashreplace")
+            with open(writing, "wb") as stream:
+                stream.write(answer)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with open(reading, "rb") as stream:
+        answer = stream.read()
+    os.waitpid(pid, 0)
+    if answer[:1] != b"\0":
+        raise PipelineError(answer[1:].decode() or "a process was killed, perhaps for want of memory")
+    return answer[1:]
+
+
+def _reason(error: BaseException) -> str:
+    """An error on one line."""
+    line = (str(error).splitlines() or [""])[0]
+    return line if isinstance(error, PipelineError) and line else f"{type(error).__name__}: {line}"
+
+
+def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
+    """Answer the watch until it asks no more."""
+
+    def answer(value: object) -> None:
+        pickle.dump(value, answers)
+        answers.flush()
+
+    answer(__version__)
+    followed = _FollowedSet(pickle.load(questions))  # noqa: S301  made by the watch
+    while True:
+        try:
+            step = pickle.load(questions)  # noqa: S301
+        except EOFError:
+            return
+        try:
+            answer(followed.step(step))
+        except Exception as error:
+            answer(_reason(error))
+            return
+
+
+def main() -> None:
+    """The whole life of the process."""
+    # The watch is asked to end, and ends this process behind a batch.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    calm_collector()
+    questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever is printed is no answer
+    try:
+        _serve(questions, answers)
+    except (BrokenPipeError, EOFError):
+        sys.exit(1)

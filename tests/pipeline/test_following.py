@@ -1,0 +1,345 @@
+"""Sets that are followed: their rows are those of one run over all files, whatever the batches were."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from layers.test_tls import recorded, talk
+from layers.test_tls_secrets import capture_of, secrets_block
+from support.damage import forms_for, packets_in, written
+from support.in_process import Here, watch_of
+from support.lakes import BUNDLED, CAPTURES, Rows, contents, ordered
+from support.sampling import share
+from support.tls import Ends
+
+from amqpscope.pipeline import follower, following, watching
+from amqpscope.pipeline import lease as lease_of_lakes
+from amqpscope.pipeline import rows as rows_of_tables
+from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
+from amqpscope.pipeline.chain import read_set
+from amqpscope.pipeline.failure import FilesChanged, PipelineError
+from amqpscope.pipeline.follower import FollowerTerms, Step
+from amqpscope.pipeline.following import _Files
+from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.planner import make_plan
+from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.watching import Watch, WatchedBatch
+from amqpscope.policy.policy import Policy
+
+TEN, NINE = CAPTURES / "proton-windows.pcap", CAPTURES / "rabbitmq-large.pcap"
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+
+
+class Gathered:
+    """Takes rows in place of `PartWriter`, and gives them in place of the files."""
+
+    def __init__(self, *_: object) -> None:
+        self._rows: list[Any] = []
+
+    def write(self, name: str, batch: pa.RecordBatch) -> None:
+        self._rows += [(name, row) for row in batch.to_pylist()]
+
+    def close(self) -> list[Any]:
+        return self._rows
+
+
+def by_table(found: list[Any]) -> Rows:
+    """Rows of `Gathered` by table, in an order of their own."""
+    return {name: ordered(row for of, row in found if of == name) for name in TABLES}
+
+
+def whole(one: CaptureSet) -> Rows:
+    """The rows of one run over a set."""
+    rows = rows_of_tables.Rows()
+    found = Gathered()
+    for batches in (read_set(one, rows), rows.batches(True)):
+        for name, batch in batches:
+            found.write(name, batch)
+    return by_table(found.close())
+
+
+class Following:
+    """Follows the set of a directory, and compares its rows with those of one run after each step."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        terms = FollowerTerms(str(folder), tuple(TABLES), rows_of_tables.USUAL_TERMS, {})
+        self._followed = follower._FollowedSet(terms)
+        self.final: list[Any] = []
+
+    def step(self) -> bool:
+        """The next step. False if there is nothing to be read yet."""
+        (one,) = capture_sets([str(self._folder)])
+        files = _Files.of(one)
+        if files is None:
+            return False
+        done = self._followed.step(Step(files.read, files.empty, "", ""))
+        self.final += done.final
+        assert by_table(self.final + done.open) == whole(one)
+        return True
+
+
+@pytest.fixture
+def gathered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follower, "PartWriter", Gathered)
+
+
+@pytest.mark.parametrize("capture", share(BUNDLED, 25, "followed"), ids=lambda path: path.stem)
+def test_a_file_that_grows(gathered: None, tmp_path: Path, capture: Path) -> None:
+    """It ends in the middle of a record at times, and anywhere in a connection."""
+    octets = capture.read_bytes()
+    file = tmp_path / capture.name
+    random = Random(capture.name)
+    followed = Following(tmp_path)
+    for length in (*sorted(random.randrange(40, len(octets)) for _ in range(4)), len(octets)):
+        file.write_bytes(octets[:length])
+        stepped = followed.step()
+    assert stepped
+
+
+def rotated(capture: Path, pieces: int) -> list[bytes]:
+    """A capture as files of a rotated set, in one of the forms of captures."""
+    packets = packets_in(capture.read_bytes())
+    each = -(-len(packets) // pieces)
+    form = Random(capture.name).choice(forms_for(packets))
+    return [
+        b"".join(part.octets for part in written(packets[at : at + each], form))
+        for at in range(0, len(packets), each)
+    ]
+
+
+@pytest.mark.parametrize("capture", [TEN, NINE], ids=lambda path: path.stem)
+def test_files_that_follow_one_another(gathered: None, tmp_path: Path, capture: Path) -> None:
+    """Connections go on in the next file. What is over is written when it is over."""
+    pieces = rotated(capture, 4)
+    followed = Following(tmp_path)
+    random = Random(capture.name)
+    (tmp_path / "notes.txt").write_text("no capture\n")
+    kept = []
+    for number, octets in enumerate(pieces):
+        file = tmp_path / f"{number}.pcap"
+        for length in (0, 24, random.randrange(40, len(octets)), len(octets)):
+            file.write_bytes(octets[:length])
+            followed.step()
+        kept.append(len([row for name, row in followed.final if name == "frames"]))
+    assert 0 < kept[0] < kept[1] < kept[2] < kept[3]
+
+
+Watched = Callable[..., Watch]
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    """Watches of `in`, for the lake `lake`, whose processes end with the test."""
+    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
+    (tmp_path / "in").mkdir()
+    made: list[Watch] = []
+
+    def make(**terms: Any) -> Watch:
+        made.append(watch_of(tmp_path / "in", tmp_path / "lake", **{"follow": True, **terms}))
+        return made[-1]
+
+    yield make
+    for watch in made:
+        watch.close()
+
+
+def turn(watch: Watch) -> WatchedBatch:
+    """A turn that commits."""
+    found = watch.turn()
+    assert found is not None and found.batch is not None
+    return found.batch
+
+
+def same_as_one_run(tmp_path: Path) -> bool:
+    """Whether the lake has the rows of one run over all files."""
+    folder, one = str(tmp_path / "in"), tmp_path / "whole"
+    spark: Any = None
+    Here(spark, make_plan(capture_sets([folder]), 1, "chain"), None, [folder]).write(str(one))
+    return contents(tmp_path / "lake") == contents(one)
+
+
+def processes(watch: Watch) -> dict[str, int]:
+    """The processes that follow sets, by the names of their sets."""
+    return {one.one.name: one._process.pid for one in watch._followers._followed.values()}
+
+
+def test_only_what_is_new_is_read(watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the second change of a set on. Its rows stay as they are where small files are put together."""
+    monkeypatch.setattr(watching, "COMPACT_AFTER", 3)
+    watch = watched()
+    pieces = rotated(NINE, 6)
+    read = []
+    for number, octets in enumerate(pieces):
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
+        batch = turn(watch)
+        read.append((batch.files, batch.octets))
+        watch.care()
+        assert same_as_one_run(tmp_path)
+    sizes = [len(octets) for octets in pieces]
+    assert read == [(1, sizes[0]), (2, sum(sizes[:2])), *((1, size) for size in sizes[2:])]
+    assert [run.kind for run in Lake(str(tmp_path / "lake")).runs()] == [*["append"] * 3, "compact"] * 2
+    rows = Lake(str(tmp_path / "lake")).run_rows()
+    assert [(row["files"], row["octets"]) for row in rows if row["kind"] == "append"] == read
+    assert watch.turn() is None
+    os.utime(tmp_path / "in" / "0.pcap")
+    found = watch.turn()
+    assert found is not None and found.batch is None
+
+
+def test_who_is_followed(watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as may be; the one without news for longest makes room."""
+    monkeypatch.setattr(following, "MAX_FOLLOWERS", 1)
+    watch = watched()
+    a, b = tmp_path / "in" / "a", tmp_path / "in" / "b"
+    pieces = {a: rotated(TEN, 4), b: rotated(NINE, 4)}
+
+    def write(folder: Path, number: int) -> None:
+        folder.mkdir(exist_ok=True)
+        (folder / f"{number}.pcap").write_bytes(pieces[folder][number])
+
+    write(a, 0)
+    turn(watch)
+    assert not processes(watch)
+    write(a, 1)
+    turn(watch)
+    assert list(processes(watch)) == [str(a)]
+    write(b, 0)
+    turn(watch)
+    assert list(processes(watch)) == [str(a)]
+    write(a, 2)
+    write(b, 1)
+    turn(watch)
+    assert list(processes(watch)) == [str(a)] and same_as_one_run(tmp_path)
+    write(b, 2)
+    turn(watch)
+    assert list(processes(watch)) == [str(b)] and same_as_one_run(tmp_path)
+    write(a, 3)
+    write(b, 3)
+    turn(watch)
+    assert list(processes(watch)) == [str(b)] and same_as_one_run(tmp_path)
+    for path in b.iterdir():
+        path.unlink()
+    watch.turn()
+    assert not processes(watch)
+
+
+def test_what_its_process_cannot_go_on_with(watched: Watched, tmp_path: Path) -> None:
+    """The set is analysed as a whole then, and followed again later."""
+    watch = watched()
+    folder = tmp_path / "in"
+    pieces = rotated(NINE, 8)
+
+    def write(number: int, length: int | None = None) -> bool:
+        (folder / f"{number}.pcap").write_bytes(pieces[number][:length])
+        turn(watch)
+        assert same_as_one_run(tmp_path)
+        return bool(processes(watch))
+
+    assert [write(2), write(3), write(4)] == [False, True, True]
+    # A file comes late.
+    assert [write(1), write(5, -9), write(6)] == [False, True, True]
+    # A file that is not the last grows.
+    assert [write(5), write(7)] == [False, True]
+    # A file overlaps others in time.
+    packets = packets_in(NINE.read_bytes())
+    pieces.append(b"".join(part.octets for part in written(packets[1::2], "pcap, little-endian")))
+    assert [write(8), write(0)] == [False, False]
+
+
+def test_a_watch_that_begins_again(watched: Watched, tmp_path: Path) -> None:
+    """A set that has changed meanwhile is analysed as a whole once, and followed."""
+    pieces = rotated(TEN, 4)
+    for number, octets in enumerate(pieces):
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
+        if number % 2 == 0:
+            watch = watched()
+        batch = turn(watch)
+        assert (batch.whole, bool(processes(watch))) == [(1, False), (1, True), (1, True), (0, True)][number]
+    assert same_as_one_run(tmp_path)
+
+
+def test_a_process_that_is_killed(watched: Watched, tmp_path: Path) -> None:
+    """Nothing is added then, and the next turn analyses the set as a whole."""
+    watch = watched()
+    pieces = rotated(TEN, 6)
+    for number, octets in enumerate(pieces):
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
+        if number == 3:
+            watch.cancel()
+            before = contents(tmp_path / "lake")
+            with pytest.raises(FilesChanged, match="the process that follows the files was killed"):
+                watch.turn()
+            assert contents(tmp_path / "lake") == before and not processes(watch)
+        turn(watch)
+        assert bool(processes(watch)) == (number not in (0, 3))
+    assert same_as_one_run(tmp_path)
+    assert not (tmp_path / "lake" / "_staging").exists()
+
+
+def test_a_file_that_is_overwritten(watched: Watched, tmp_path: Path) -> None:
+    """It is another capture, or its beginning is another one: no row of what was there stays wrongly."""
+    watch = watched()
+    one, other = rotated(TEN, 3), rotated(NINE, 3)
+    for number in range(2):
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(one[number])
+        turn(watch)
+    assert processes(watch)
+    (tmp_path / "in" / "1.pcap").write_bytes(other[1])
+    turn(watch)
+    assert not processes(watch)
+    frames = contents(tmp_path / "lake")["frames"]
+    assert {row["capture"].rpartition("/")[2] for row in frames} == {"0.pcap", "1.pcap"}
+    assert len({row["capture_set"] for row in frames}) == 2
+
+
+def test_ring_buffer(watched: Watched, tmp_path: Path) -> None:
+    """The files after one that was deleted are a set of their own, which is followed, too."""
+    watch = watched()
+    pieces = rotated(NINE, 8)
+    names = []
+    for number, octets in enumerate(pieces):
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
+        if number >= 4:
+            (tmp_path / "in" / f"{number - 4}.pcap").unlink()
+        turn(watch)
+        names.append("".join(name.rpartition("/")[2] for name in processes(watch)))
+    assert names == ["", "in", "in", "in", "", "in#2", "in#2", "in#2"]
+    rows = contents(tmp_path / "lake")
+    assert sorted(row["capture"].rpartition("/")[2] for row in rows["files"]) == [
+        f"{number}.pcap" for number in range(8)
+    ]
+
+
+def test_a_policy_that_changes(watched: Watched, tmp_path: Path) -> None:
+    """As on the day on which an entry of the allow-list expires."""
+    policies = [Policy() for _ in range(5)]
+    policies[3]._allowances["x"] = []
+    given = iter(policies)
+    watch = watched(policy=lambda: next(given))
+    seen = []
+    for number, octets in enumerate(rotated(TEN, 5)):
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
+        turn(watch)
+        seen.append(bool(processes(watch)))
+    assert seen == [False, True, True, False, True]
+
+
+def test_secrets_that_come_later(gathered: None, tmp_path: Path) -> None:
+    """A connection that was read may have needed them: the set is to be read as a whole."""
+    pytest.importorskip("cryptography")
+    recording = recorded(talk(), Ends.make("1.3"))
+    octets = capture_of(recording).capture.pcapng()
+    followed = Following(tmp_path)
+    (tmp_path / "a.pcapng").write_bytes(octets)
+    followed.step()
+    (tmp_path / "a.pcapng").write_bytes(octets + secrets_block(recording.keylog))
+    with pytest.raises(PipelineError, match="secrets of TLS that an earlier connection may have needed"):
+        followed.step()
