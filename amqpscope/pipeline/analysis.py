@@ -225,6 +225,8 @@ class Analysis:
             kind = REPLACE_DAY
             shaping["replace"] = f"date={added.day}"
         notes = self._notes(kind, wanted, shaping, followed)
+        if added is not None:
+            notes = notes._replace(changed=added.changed)
         kept: dict[str, list[LakeFile]] = {}
         rewritten: list[LakeFile] = []
         if added is not None:

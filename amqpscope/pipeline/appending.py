@@ -107,7 +107,7 @@ class Addition(NamedTuple):
     every: also sets of which nothing can be read are added, as rows of `files`.
     day: its rows are replaced. forgotten: the files of the lake that begin on it, by capture set and name.
     cut: other captures that have rows of that day, which go and do not come back. gone: paths of files of the
-    lake whose rows go.
+    lake whose rows go. changed: as of `RunNotes`.
     """
 
     sets: list[CaptureSet]
@@ -123,6 +123,7 @@ class Addition(NamedTuple):
     forgotten: frozenset[tuple[str, str]] = frozenset()
     cut: tuple[str, ...] = ()
     gone: frozenset[str] = frozenset()
+    changed: int = 0
 
 
 def addition_to(

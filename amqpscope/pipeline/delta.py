@@ -33,6 +33,9 @@ _APPLICATION = "amqpscope"
 
 _PART = re.compile(r"(?:date=[0-9-]+/protocol=[\w-]+/)?part-[\w-]+\.parquet", re.ASCII)
 
+_TYPES = {pa.string(): "string", pa.float64(): "double"}
+"""What Delta calls the types of columns that may come to a table later."""
+
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -137,12 +140,14 @@ class DeltaTables:
         return int(opened.version()) + 1
 
     def _add_columns(self, table: TableSchema) -> None:
-        """Let a table have the columns of a tag. For all rows that are there, they are null."""
+        """Let a table have the columns of a tag, and those that came with a later version of amqpscope. For
+        all rows that are there, they are null.
+        """
         opened = self.open(table.name)
         assert opened is not None
         there = {field.name for field in opened.schema().fields}
         missing = [
-            Field(column.name, PrimitiveType("string"), True, {"comment": column.meaning})
+            Field(column.name, PrimitiveType(_TYPES[column.type]), True, {"comment": column.meaning})
             for column in table.columns
             if column.name not in there
         ]

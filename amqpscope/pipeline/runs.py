@@ -21,6 +21,7 @@ COMPACT = "compact"
 class RunNotes(NamedTuple):
     """What a run has to say of itself. tables: those that it leaves in the lake. sources: as they were given,
     without credentials. options: by their names on the command line. files, octets: of the captures read.
+    changed: when the newest of them was written to (ns since 1970), 0 if that does not matter.
     """
 
     kind: str
@@ -29,6 +30,7 @@ class RunNotes(NamedTuple):
     options: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
     files: int = 0
     octets: int = 0
+    changed: int = 0
 
 
 class Run(NamedTuple):
@@ -83,5 +85,6 @@ def run_row(
         "tables": tables,
         "tables_version": SCHEMA_VERSION,
         "package": __version__,
+        "lag": max(now - notes.changed, 0) / 1e9 if notes.changed else None,
     }
     return pa.RecordBatch.from_pylist([row], schema=RUNS.schema)

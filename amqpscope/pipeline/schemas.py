@@ -481,7 +481,7 @@ RUNS = TableSchema(
         *_time("time", "time when the run was committed"),
         ColumnSchema("seconds", pa.float64(), "how long the run took"),
         ColumnSchema("files", WHOLE, "number of captures that the run read"),
-        ColumnSchema("octets", WHOLE, "size of these captures in octets"),
+        ColumnSchema("octets", WHOLE, "octets of these captures that the run read"),
         ColumnSchema("sources", pa.list_(TEXT), "the sources that the run was given"),
         ColumnSchema("options", TEXT, "JSON object of the options that shape the tables"),
         ColumnSchema(
@@ -491,6 +491,12 @@ RUNS = TableSchema(
         ),
         ColumnSchema("tables_version", SMALL, "version of the columns (`amqpscope pipeline tables`)"),
         ColumnSchema("package", TEXT, "version of amqpscope"),
+        ColumnSchema(
+            "lag",
+            pa.float64(),
+            "seconds from the last change of the newest capture until the run was committed; null if the run "
+            "was not a batch of `watch`",
+        ),
     ),
     False,
 )

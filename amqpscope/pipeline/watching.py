@@ -147,6 +147,8 @@ class Watch:
             if not rest and not followed.sets:
                 self._seen = seen
                 return Turn(added, None)
+            files = [file for one in [*rest, *(of.one for of in followed.sets)] for file in one.files]
+            changed = max((seen[file.path][1] for file in files if file.path in seen), default=0)
             before = {(row["capture"], row["size"]) for row in _rows(lake)} if added.base else set()
             result = self._analysis(rest).write(
                 self._lake,
@@ -156,7 +158,7 @@ class Watch:
                 True,
                 terms.dialect,
                 terms.with_json,
-                added._replace(gone=followed.gone),
+                added._replace(gone=followed.gone, changed=changed),
                 terms.tags,
                 followed,
             )
@@ -164,9 +166,7 @@ class Watch:
             self._followers.close()  # they know more by now than the lake has
             raise
         self._seen = seen
-        files = [file for one in [*rest, *(of.one for of in followed.sets)] for file in one.files]
         after = _rows(Lake(self._lake.path))
-        changed = max((seen[file.path][1] for file in files if file.path in seen), default=0)
         batch = WatchedBatch(
             sum((escaped(file.capture), file.size) not in before for file in files),
             sum(len(one.files) for one in rest) + sum(one.files for one in followed.sets),

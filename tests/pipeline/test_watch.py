@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,13 +20,15 @@ from support.in_process import KILL, Here, watch_of
 from support.lakes import CAPTURES, contents
 from support.network import Conversation, converse
 
-from amqpscope.pipeline import PipelineError, watching
+from amqpscope.pipeline import PipelineError, runs, watching
+from amqpscope.pipeline import lake as lake_module
 from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.appending import unchanged
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.failure import FilesChanged
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.planner import make_plan
+from amqpscope.pipeline.schemas import LAKE_TABLES, RUNS
 from amqpscope.pipeline.watching import Turn, Watch
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -76,6 +79,30 @@ def test_files_that_come_and_grow(tmp_path: Path, follow: bool) -> None:
     assert fresh == 10 and len(Lake(str(lake)).runs()) == 5
     assert same_as_one_run(lake, folder)
     watch.close()
+
+
+def test_lag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table `runs` has it. In a lake of an earlier version, which did not, older runs have null."""
+    folder, path = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    shutil.copy(TEN, folder / "a.pcap")
+    watch = watch_of(folder, path)
+    older = RUNS._replace(columns=tuple(one for one in RUNS.columns if one.name != "lag"))
+    with monkeypatch.context() as patch:
+        for module in (lake_module, runs):
+            patch.setattr(module, "RUNS", older)
+        patch.setitem(LAKE_TABLES, "runs", older)
+        turn(watch)
+        assert "lag" not in Lake(str(path)).run_rows()[0]
+    shutil.copy(NINE, folder / "b.pcap")
+    began = time.time_ns()
+    os.utime(folder / "b.pcap", ns=(began - 5 * 10**9, began - 5 * 10**9))
+    os.utime(folder / "a.pcap", ns=(began - 7 * 10**9, began - 7 * 10**9))
+    turn(watch)
+    first, second = [row["lag"] for row in Lake(str(path)).run_rows()]
+    assert first is None and 5 <= second <= (time.time_ns() - began) / 1e9 + 5
+    Here(Any, make_plan(capture_sets([str(folder)]), 1, "chain"), None, [str(folder)]).write(str(path))
+    assert [row["lag"] for row in Lake(str(path)).run_rows()] == [first, second, None]
 
 
 def test_inputs_that_cannot_be_read(tmp_path: Path) -> None:
