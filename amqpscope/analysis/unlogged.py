@@ -3,15 +3,14 @@
 from typing import Final
 
 from amqpscope.capture.unlogged import DESCRIPTOR, PAYLOAD
+from amqpscope.model.unlogged import PAYLOAD as PAYLOAD_PATH
+from amqpscope.model.unlogged import UNLOGGED
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.values import Described
 from dissectors.interface import Frame, Problem
 from dissectors.wire import i64
 
-__all__ = ["UNLOGGED", "settle_unlogged"]
-
-UNLOGGED: Final = "unlogged"
-"""The code of the problem that the log does not hold a value. It accuses nobody."""
+__all__ = ["settle_unlogged"]
 
 _REASON: Final = "the log does not hold this value"
 
@@ -30,7 +29,7 @@ def settle_unlogged(frame: Frame) -> None:
     if len(size) == 4:
         missing: i64 = int.from_bytes(size, "big")
         if missing == PAYLOAD:
-            frame.add_problem(Problem(UNLOGGED, 0, f"{frame.name}.payload", _REASON))
+            frame.add_problem(Problem(UNLOGGED, 0, f"{frame.name}.{PAYLOAD_PATH}", _REASON))
         else:
             frame.missing = missing
             frame.uncaptured = missing

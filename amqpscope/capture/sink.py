@@ -1,9 +1,19 @@
 """Where the capture layer hands its segments to."""
 
+from typing import Final
+
 from mypy_extensions import mypyc_attr
 
 from amqpscope.capture.segment import Segment
 from dissectors.wire import i64
+
+__all__ = ["CAPTURED", "UNORDERED", "SegmentSink"]
+
+CAPTURED: Final = -1
+"""In the place of a direction: the connection was seen from the side, and nobody's own order is known."""
+
+UNORDERED: Final = -2
+"""The same, and what was seen may be in another order than it was sent: no finding is certain."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -22,8 +32,8 @@ class SegmentSink:
     def logged(self, key: bytes, own: i64, retold: bool) -> None:
         """The next connection between these ends, by the key of its direction 0, comes from a log.
 
-        own: the direction in which the endpoint sends whose log it is. retold: the log has the fields of
-        frames, not their octets.
+        own: the direction in which the endpoint sends whose log it is, CAPTURED or UNORDERED. retold: the log
+        has the fields of frames, not their octets.
         """
 
     def secrets(self, octets: bytes) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from amqpscope.model.assessment import FIRST_ASSESSMENT, Assessment
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.reaction import NO_REACTION, Reaction
-from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord, FrameRef
+from amqpscope.model.records import CLIENT, SERVER, UNORDERED, Connection, FrameRecord, FrameRef
 from dissectors.wire import i64
 
 __all__ = ["NOTHING_SAID", "Finding", "named_peers"]
@@ -53,7 +53,7 @@ class Finding:
         others: list[int],
     ) -> None:
         self.rule: str = rule
-        self.certain: bool = certainty == CERTAIN
+        self.certain: bool = certainty == CERTAIN and connection.vantage != UNORDERED
         self.sentence: str = message
         self.connection: Connection = connection
         self.spot: FrameRef = spot

@@ -3,6 +3,7 @@
 import ipaddress
 from typing import Any, Final
 
+from amqpscope.capture.sink import UNORDERED
 from amqpscope.model.peer_name import UNNAMED, PeerName
 from amqpscope.model.tls_facts import TlsFacts
 from amqpscope.model.websocket_facts import WebSocketFacts
@@ -17,6 +18,7 @@ __all__ = [
     "CLIENT",
     "END_OF_STREAM",
     "SERVER",
+    "UNORDERED",
     "Connection",
     "Counter",
     "FrameRecord",
@@ -45,8 +47,9 @@ class Connection:
     frames: how many were given out. began: the time (ns) of the first.
     stalls: when the sender of each direction could not write.
     names: how the sender of each direction introduces itself, as soon as it has.
-    vantage: the direction in which the endpoint sends whose own log this is, -1 if it was captured. retold:
-    the log has the fields of frames, and the octets were made from these.
+    vantage: the direction in which the endpoint sends whose own log this is, -1 if it was captured, or
+    UNORDERED. retold: the log has the fields of frames, and the octets were
+    made from these.
     failed: amqpscope failed while it read this connection, and gave it up there (`note.mishap`).
     """
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.capture.logs.entries import ENDED, HEADER, LOST, Entry, LineFormat
 from amqpscope.capture.segment import Segment
-from amqpscope.capture.sink import SegmentSink
+from amqpscope.capture.sink import CAPTURED, UNORDERED, SegmentSink
 from amqpscope.limits import MAX_LOG_OPENING
 
 __all__ = ["Dialogue"]
@@ -50,6 +50,8 @@ class Dialogue:
         self._ended = [False, False]
         # The log has the beginning of the connection.
         self._whole = False
+        self._exact = form.exact
+        self._ordered = form.ordered
         # The library prints protocol headers: one that is not in the log was not sent.
         self._prints_headers = form.prints_headers
         # The log has one of this connection.
@@ -149,6 +151,8 @@ class Dialogue:
             # Under the key of the first segment: it may be one of the server.
             self._announced = True
             own = direction if self._client_logs else 1 - direction
+            if not self._exact:
+                own = CAPTURED if self._ordered else UNORDERED
             self._sink.logged(self._keys[direction], own, self._retold)
         segment = Segment()
         segment.key, segment.reverse = self._keys[direction], self._keys[1 - direction]

@@ -57,13 +57,17 @@ class LineFormat(ABC):
 
     library: its name for people. retold: the log has the fields of frames, not their octets.
     prints_headers: the log has protocol headers, too; else they may be left out. unplaced: why frames are
-    UNPLACED, for people.
+    UNPLACED, for people. exact: what the endpoint had processed when it sent a frame are the lines before that
+    frame; else the log proves no more of it than a capture would. ordered: no line stands before the line of
+    what it answers, and none of one sender before what that one sent earlier; else no finding is certain.
     """
 
     library = ""
     retold = True
     prints_headers = True
     unplaced = ""
+    exact = True
+    ordered = True
 
     @abstractmethod
     def take(self, line: str) -> Entry | Spoken | None:

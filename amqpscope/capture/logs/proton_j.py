@@ -14,6 +14,7 @@ from typing import Final
 
 from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, definition, frame, header
 from amqpscope.capture.logs.entries import HEADER, LOST, Entry, LineFormat, Spoken
+from amqpscope.capture.logs.ordered import pieces
 from amqpscope.capture.logs.proton_values import octets_of
 from amqpscope.capture.logs.stamps import time_of
 from amqpscope.limits import MAX_LOG_CONNECTIONS, MAX_LOG_DEPTH, MAX_LOG_FRAME
@@ -126,25 +127,13 @@ def _composite(name: str, text: str, depth: int) -> NamedComposite:
     if known is None or depth > MAX_LOG_DEPTH:
         raise ValueError("no composite")
     prefix = "_" if name == "sasl-outcome" else ""
-    found: dict[str, str] = {}
-    text = text.strip() if name == "open" else text
-    last = ""
-    at = 0
-    for index, field in enumerate(known.fields):
-        mark = f"{', ' if index else ''}{prefix}{_camel(field.name)}="
-        place = text.find(mark, at)
-        if place < 0 or (index == 0 and place != 0):
-            raise ValueError("a field is missing")
-        if last:
-            found[last] = text[at:place]
-        last, at = field.name, place + len(mark)
-    if last:
-        found[last] = text[at:]
-    for index, field in enumerate(known.fields[:-1]):
-        if index and f", {prefix}{_camel(field.name)}=" in found[field.name]:
-            raise ValueError("not certain where the field begins")
+    marks = [
+        f"{', ' if index else ''}{prefix}{_camel(field.name)}=" for index, field in enumerate(known.fields)
+    ]
+    found = pieces(text.strip() if name == "open" else text, marks)
     return NamedComposite(
-        name, {field.name: _field(field, found[field.name], depth) for field in known.fields}
+        name,
+        {field.name: _field(field, one, depth) for field, one in zip(known.fields, found, strict=True)},
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from amqpscope.capture.file_reader import FileReader
+from amqpscope.capture.logs.amqp_net_lite import AmqpNetLiteFrames
 from amqpscope.capture.logs.dialogue import Dialogue
 from amqpscope.capture.logs.entries import (
     CONTINUES,
@@ -14,6 +15,7 @@ from amqpscope.capture.logs.entries import (
     Entry,
     LineFormat,
 )
+from amqpscope.capture.logs.go_amqp import GoAmqpFrames
 from amqpscope.capture.logs.proton import ProtonFrames, ProtonOctets
 from amqpscope.capture.logs.proton_j import ProtonJFrames
 from amqpscope.capture.logs.pyamqp import PyamqpFrames
@@ -37,6 +39,8 @@ _FORMATS: tuple[type[LineFormat], ...] = (
     ProtonJFrames,
     PyamqpFrames,
     UamqpFrames,
+    GoAmqpFrames,
+    AmqpNetLiteFrames,
 )
 
 

@@ -1,12 +1,13 @@
-"""Logs that name neither the connection nor the channel of a frame.
+"""Logs that do not name the connection of a frame, and hardly its channel.
 
 Such a log can be read while there is one connection at a time in it, and one session at a time in the
 connection. What a log says behind the point where this is no longer certain is UNPLACED: a frame of one
 connection must not be taken for one of another. A connection is over when both sides have closed it, or when
 its library has closed it and says that it has ended it: then it reads nothing more.
 
-The channel is not in the log. `Unnamed.channel` is the one on which the library begins its first session, and
-the frames of the peer are given channel 0, which is always allowed.
+Most of these logs do not have the channel either. `Unnamed.channel` is the one on which the library begins its
+first session, and the frames of the peer are given channel 0, which is always allowed. Where the log has the
+channel, several sessions can be read.
 """
 
 import re
@@ -19,6 +20,8 @@ from amqpscope.capture.logs.entries import DAMAGED, HEADER, LOST, UNPLACED, Entr
 __all__ = ["Unnamed"]
 
 _ENDED: Final = re.compile(r"onnection .{0,200} <ConnectionState\.END: \d{1,3}>\s{0,9}$", re.ASCII)
+
+_UNKNOWN: Final = -1
 
 
 class Unnamed(LineFormat):
@@ -46,9 +49,19 @@ class Unnamed(LineFormat):
         self._late = False
 
     def entry(
-        self, sent: bool, body: NamedComposite | None, time: int, header: bytes = b"", lost: bool = False
+        self,
+        sent: bool,
+        body: NamedComposite | None,
+        time: int,
+        header: bytes = b"",
+        lost: bool = False,
+        channel: int = _UNKNOWN,
+        missing: int = 0,
     ) -> Entry | Spoken:
-        """The entry of a line. body: of its frame, None for an empty one. header: it is a protocol header."""
+        """The entry of a line. body: of its frame, None for an empty one. header: it is a protocol header.
+
+        channel: if the log has it. missing: octets of payload that the log does not hold, if it says how many.
+        """
         if self._unclear or not self._is_of_newest(sent, header):
             self._unclear = True
             return UNPLACED
@@ -61,7 +74,7 @@ class Unnamed(LineFormat):
             return Entry(connection, sent, LOST, b"", time)
         if body is None:
             return Entry(connection, sent, "empty", frame(0, None), time)
-        if body.name == "begin":
+        if body.name == "begin" and channel == _UNKNOWN:
             if sent in self._begun or self._loss:
                 # What was lost may have begun another session.
                 self._unclear = True
@@ -79,9 +92,14 @@ class Unnamed(LineFormat):
         elif body.name == "open" and self._is_over():
             self._unclear = True
             return UNPLACED
-        channel = self.channel if sent and body.name not in ("open", "close") else 0
-        missing = unlogged.PAYLOAD if body.name == "transfer" else 0
+        if channel == _UNKNOWN:
+            channel = self.channel if sent and body.name not in ("open", "close") else 0
+            missing = unlogged.PAYLOAD if body.name == "transfer" else 0
         return Entry(connection, sent, body.name, frame(channel, body, b"", missing), time)
+
+    def is_begun(self) -> bool:
+        """Whether the log has the beginning of a connection."""
+        return self._number > 0
 
     def damaged(self) -> Spoken:
         """What a line says that looks like one of a frame and is cut off early."""

@@ -5,6 +5,7 @@ numbers. Session windows are written `incoming-window=2048@7`: room for 2048 tra
 """
 
 from amqpscope.model.passwords import without_password
+from amqpscope.model.unlogged import is_payload_unknown
 from amqpscope.report.amqp10.secrets import hides_field, hides_raw
 from amqpscope.report.amqp10.sound_message import VALUE, describe_sound
 from amqpscope.report.amqp10.value_text import field_text, format_name, value_text
@@ -153,12 +154,12 @@ def _transfer(
     if transfer.aborted:
         line.append(("error", "aborted "))
     if guarded:
-        return [*line, ("dim", f"{count(frame.payload_captured, 'octet')} ")]
+        return [*line, *_payload(frame)]
     if transfer.state is not None:
         state, description = _state(transfer.state)
         line += [*state, *description]
     if message is None:
-        line.append(("dim", f"{count(frame.payload_captured, 'octet')} "))
+        line += _payload(frame)
     else:
         _message(line, message, link)
     line += name_parts(link)
@@ -166,6 +167,13 @@ def _transfer(
     if tag is not None:
         line += [("key", "tag="), ("", octets_text(tag, 2 * _HEX_TAG))]
     return line
+
+
+def _payload(frame: Frame) -> Line:
+    """How many octets of payload there are; nothing where a log does not say it."""
+    if is_payload_unknown(frame):
+        return []
+    return [("dim", f"{count(frame.payload_captured + frame.uncaptured, 'octet')} ")]
 
 
 def _message(line: Line, message: Message, link: Link | None) -> None:
