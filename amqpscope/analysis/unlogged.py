@@ -2,9 +2,12 @@
 
 from typing import Final
 
-from amqpscope.capture.unlogged import DESCRIPTOR, PAYLOAD
+from amqpscope.capture.unlogged import BODY, DESCRIPTOR, HEADERS, PAYLOAD, TABLE, TIMESTAMP
 from amqpscope.model.unlogged import PAYLOAD as PAYLOAD_PATH
 from amqpscope.model.unlogged import UNLOGGED
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.tables import FieldTable
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.values import Described
 from dissectors.interface import Frame, Problem
@@ -36,6 +39,26 @@ def settle_unlogged(frame: Frame) -> None:
     body = frame.body
     if isinstance(body, Composite):
         _settle(frame, body, body.definition().name, 0)
+    elif isinstance(body, Method):
+        _settle_method(frame, body)
+    elif isinstance(body, ContentHeader):
+        _settle_header(frame, body)
+
+
+def _settle_method(frame: Frame, body: Method) -> None:
+    """The tables of a method of AMQP 0-9-1."""
+    for field, value in zip(body.definition().fields, body.values(), strict=False):
+        if isinstance(value, FieldTable) and value.octets == TABLE:
+            setattr(body, field.name.replace("-", "_"), None)
+            frame.add_problem(Problem(UNLOGGED, 0, f"{frame.name}.{field.name}", _REASON, True))
+
+
+def _settle_header(frame: Frame, body: ContentHeader) -> None:
+    """A content header of AMQP 0-9-1."""
+    for mark, name in ((BODY, "body"), (HEADERS, "headers"), (TIMESTAMP, "timestamp")):
+        if body.weight & mark:
+            frame.add_problem(Problem(UNLOGGED, 0, f"{frame.name}.{name}", _REASON))
+    body.weight = 0
 
 
 def _settle(frame: Frame, body: Composite, path: str, depth: i64) -> None:

@@ -16,3 +16,15 @@ VALUE: Final = b"\x00\xa3" + bytes([len(DESCRIPTOR)]) + DESCRIPTOR.encode() + b"
 
 PAYLOAD: Final = 0xFFFF_FFFF
 """Stands for the number of octets of a payload of which a log says nothing."""
+
+TABLE: Final = bytes([len(DESCRIPTOR)]) + DESCRIPTOR.encode() + b"V"
+"""The octets of a table of AMQP 0-9-1 that the log does not hold."""
+
+BODY: Final = 0x8000
+"""In the weight of a content header, which is 0 in all others: the log does not hold the body and its size."""
+
+HEADERS: Final = 0x4000
+"""The same: the log does not hold the property headers."""
+
+TIMESTAMP: Final = 0x2000
+"""The same: the log does not hold the property timestamp."""

@@ -19,6 +19,8 @@ _AMQP: Final = b"AMQP\0\1\0\0"
 _SASL: Final = b"AMQP\3\1\0\0"
 _TLS: Final = b"AMQP\2\1\0\0"
 
+_OPENINGS: Final = ("open", "connection.start")
+"""With these a connection begins, unless something stands before that the log need not have."""
 _OF_CLIENT: Final = ("sasl-init", "sasl-response")
 _OF_SERVER: Final = ("sasl-mechanisms", "sasl-challenge", "sasl-outcome")
 
@@ -52,6 +54,8 @@ class Dialogue:
         self._whole = False
         self._exact = form.exact
         self._ordered = form.ordered
+        self._of_client = form.of_client
+        self._greeting = form.greeting
         # The library prints protocol headers: one that is not in the log was not sent.
         self._prints_headers = form.prints_headers
         # The log has one of this connection.
@@ -67,7 +71,7 @@ class Dialogue:
         if self._prints_headers or self._headers_seen:
             return False
         # Only what a connection begins with shows that another one has begun, if the first one broke off.
-        if entry.name == "open":
+        if entry.name in _OPENINGS:
             return self._opened[by]
         return any(self._opened) and entry.name in ("sasl-mechanisms", "sasl-init")
 
@@ -82,7 +86,7 @@ class Dialogue:
         if entry.name == HEADER:
             self._headers[by].add(entry.octets)
             self._headers_seen = True
-        elif entry.name == "open":
+        elif entry.name in _OPENINGS:
             self._opened[by] = True
         elif entry.name == "close":
             self._closed[by] = True
@@ -107,9 +111,11 @@ class Dialogue:
                 self._client_logs = entry.sent
             elif entry.name in _OF_SERVER:
                 self._client_logs = not entry.sent
+        if self._of_client:
+            self._client_logs = True
         first = waiting[0]
         self._whole = first.name == HEADER or (
-            not self._prints_headers and first.name in ("open", "sasl-mechanisms", *_OF_CLIENT)
+            not self._prints_headers and first.name in (*_OPENINGS, "sasl-mechanisms", *_OF_CLIENT)
         )
         last = waiting[-1]
         if first.name == HEADER and last.name not in (HEADER, LOST):
@@ -123,6 +129,8 @@ class Dialogue:
             self._segment(first, 0, b"", _SYN)
             self._segment(first, 1, b"", _SYN | _ACK)
             self._segment(first, 0, b"", _ACK)
+        if self._whole and self._greeting:
+            self._segment(first, 0, self._greeting, _ACK)
         for entry in waiting:
             self._give(entry)
 
@@ -137,7 +145,7 @@ class Dialogue:
             return
         if entry.octets == _TLS and entry.name == HEADER:
             return  # what follows is printed as it is under TLS
-        if entry.name != HEADER and self._whole and not self._prints_headers and not self._headers_seen:
+        if entry.name != HEADER and self._whole and not self._prints_headers and not self._headers_seen and not self._greeting:
             header = _SASL if entry.name.startswith("sasl-") else _AMQP
             sent = self._headers[0 if entry.sent else 1]
             if header not in sent and (entry.name == "open" or header == _SASL):

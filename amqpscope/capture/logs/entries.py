@@ -59,7 +59,8 @@ class LineFormat(ABC):
     prints_headers: the log has protocol headers, too; else they may be left out. unplaced: why frames are
     UNPLACED, for people. exact: what the endpoint had processed when it sent a frame are the lines before that
     frame; else the log proves no more of it than a capture would. ordered: no line stands before the line of
-    what it answers, and none of one sender before what that one sent earlier; else no finding is certain.
+    what it answers, and none of one sender before what that one sent earlier; else no finding is certain. of_client: what is `sent` is sent by the client. greeting:
+    the protocol header with which the client begins, if it is not printed and not that of AMQP 1.0.
     """
 
     library = ""
@@ -68,6 +69,8 @@ class LineFormat(ABC):
     unplaced = ""
     exact = True
     ordered = True
+    of_client = False
+    greeting = b""
 
     @abstractmethod
     def take(self, line: str) -> Entry | Spoken | None:

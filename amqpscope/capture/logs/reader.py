@@ -20,6 +20,7 @@ from amqpscope.capture.logs.proton import ProtonFrames, ProtonOctets
 from amqpscope.capture.logs.proton_j import ProtonJFrames
 from amqpscope.capture.logs.pyamqp import PyamqpFrames
 from amqpscope.capture.logs.rhea import RheaFrames, RheaOctets
+from amqpscope.capture.logs.tracer import TracerFrames
 from amqpscope.capture.logs.uamqp import UamqpFrames
 from amqpscope.capture.notes import Notes
 from amqpscope.capture.sink import SegmentSink
@@ -41,6 +42,7 @@ _FORMATS: tuple[type[LineFormat], ...] = (
     UamqpFrames,
     GoAmqpFrames,
     AmqpNetLiteFrames,
+    TracerFrames,
 )
 
 
@@ -49,8 +51,8 @@ def log_reader(opening: bytes, sink: SegmentSink) -> "LogReader | None":
 
     The octets are only looked at.
     """
-    if b"\0" in opening:
-        return None
+    if b"\0" in opening.partition(b"\n")[0]:
+        return None  # a text may have such octets further on, in a password for example
     lines = opening.decode("utf-8", "replace").split("\n")
     headers: type[LineFormat] | None = None
     for form in _FORMATS:
