@@ -60,6 +60,19 @@ MAX_LOG_OPENING: Final = 8
 """Entries of a connection that wait until it is known who the client is. There are at most four protocol
 headers before the first frame."""
 
+MAX_LOG_HELD: Final = 256
+"""Entries of one sender that wait for the line of the other one that should have stood before them. That line
+is the next one of its thread, so hardly any others come in between."""
+
+MAX_TRACED_FIELDS: Final = 32
+"""Fields of a message that a broker has traced. There are ten."""
+
+MAX_TRACED_NAMES: Final = 1000
+"""Routing keys, queues, and marks of one list in a traced message; characters of a property that is kept."""
+
+MAX_TRACED_ROUTES: Final = 1000
+"""Routes of traced messages that a summary has: exchange, routing keys and queues."""
+
 MAX_LOG_DEPTH: Final = 40
 """Values within one another in a line of a log. Frames of real peers have up to five."""
 

@@ -1,5 +1,8 @@
 """What is wanted of the connections of a capture, and where it is gathered until somebody takes it."""
 
+from collections.abc import Callable
+
+from amqpscope.capture.traced import TracedMessage
 from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import MAX_CAPTURE_NOTES
 from amqpscope.model.finding import Finding
@@ -7,6 +10,7 @@ from amqpscope.model.note import Note
 from amqpscope.model.records import Counter, FrameRecord, FrameWatch
 from amqpscope.rules.context import Contexts
 from amqpscope.tracking.correlation_budget import CorrelationBudget
+from dissectors.wire import i64
 
 __all__ = ["AnalysisOutput"]
 
@@ -47,6 +51,9 @@ class AnalysisOutput:
         self.fresh: list[Finding] | None = [] if live else None
         # Those of `fresh` to which the other peer has reacted since.
         self.amended: list[Finding] | None = [] if live else None
+        # How many messages a broker has traced, and what takes them.
+        self.traced: i64 = 0
+        self.trace: Callable[[TracedMessage], None] | None = None
         # Notes about the capture.
         self.notes: list[Note] = []
         # How many messages may be kept for other connections.
@@ -55,6 +62,12 @@ class AnalysisOutput:
         self.secrets: Secrets = Secrets()
         # How many notes of each code were taken.
         self._noted: dict[str, int] = {}
+
+    def take_traced(self, message: TracedMessage) -> None:
+        """A message of a broker's log."""
+        self.traced += 1
+        if self.trace is not None:
+            self.trace(message)
 
     def take_records(self) -> list[FrameRecord]:
         """The frame records since the last call."""

@@ -19,6 +19,7 @@ from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.share import Share
 from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.capture.traced import TracedMessage
 from amqpscope.limits import (
     ENDED_AT_ONCE,
     LIVE_ENDED,
@@ -154,6 +155,11 @@ class ConnectionTable(SegmentSink):
 
     def logged(self, key: bytes, own: i64, retold: bool) -> None:
         self._logged[key] = (int(own), retold)
+
+    def traced(self, message: TracedMessage) -> None:
+        if self.share is None or self.share.number == 0:
+            self.output.take_traced(message)
+        self._end_step()
 
     def secrets(self, octets: bytes) -> None:
         self.output.secrets.take(octets)

@@ -50,7 +50,7 @@ def _settle_method(frame: Frame, body: Method) -> None:
     for field, value in zip(body.definition().fields, body.values(), strict=False):
         if isinstance(value, FieldTable) and value.octets == TABLE:
             setattr(body, field.name.replace("-", "_"), None)
-            frame.add_problem(Problem(UNLOGGED, 0, f"{frame.name}.{field.name}", _REASON, True))
+            frame.add_problem(Problem(UNLOGGED, 0, f"method.{field.name}", _REASON, True))
 
 
 def _settle_header(frame: Frame, body: ContentHeader) -> None:
@@ -58,6 +58,8 @@ def _settle_header(frame: Frame, body: ContentHeader) -> None:
     for mark, name in ((BODY, "body"), (HEADERS, "headers"), (TIMESTAMP, "timestamp")):
         if body.weight & mark:
             frame.add_problem(Problem(UNLOGGED, 0, f"{frame.name}.{name}", _REASON))
+    if body.weight & BODY:
+        body.body_size = -1
     body.weight = 0
 
 

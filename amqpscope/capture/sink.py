@@ -5,6 +5,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from amqpscope.capture.segment import Segment
+from amqpscope.capture.traced import TracedMessage
 from dissectors.wire import i64
 
 __all__ = ["CAPTURED", "UNORDERED", "SegmentSink"]
@@ -35,6 +36,9 @@ class SegmentSink:
         own: the direction in which the endpoint sends whose log it is, CAPTURED or UNORDERED. retold: the log
         has the fields of frames, not their octets.
         """
+
+    def traced(self, message: TracedMessage) -> None:
+        """The file is no capture but a broker's log of messages, and has this one."""
 
     def secrets(self, octets: bytes) -> None:
         """The capture file has TLS secrets: the lines of a key log."""

@@ -118,10 +118,15 @@ class CaptureSource:
                 if not more:
                     break
                 self._first += more
-            reader = log_reader(self._first, sink)
-            if reader is None:
+            log = log_reader(self._first, sink)
+            if log is not None:
+                return log
+            from amqpscope.capture.logs.firehose import trace_reader  # hardly ever needed
+
+            traces = trace_reader(self._first, sink)
+            if traces is None:
                 raise
-            return reader
+            return traces
 
     def read(self, octets: int) -> bytes:
         """The next octets of the capture, up to so many (more than 4) and as soon as there are any."""

@@ -279,10 +279,15 @@ def _status(path: str) -> os.stat_result:
     return os.fstat(0) if path == "-" else os.stat(path)
 
 
-def capture_status(capture: Capture, allow_empty: bool) -> Status:
-    """What a capture read to its end amounts to; says so if there was nothing to read."""
+def capture_status(capture: Capture, allow_empty: bool, traces: bool = False) -> Status:
+    """What a capture read to its end amounts to; says so if there was nothing to read.
+
+    traces: the messages of a broker's log were shown, if it is one.
+    """
     if capture.failed:
         return Status.FAILURE
+    if traces and capture.traced:
+        return Status.FINE
     nothing = nothing_to(capture, "read")
     if not nothing:
         return Status.FINE

@@ -347,6 +347,7 @@ def _read_one(
             log = SettlementLog(names, settled)
             link_of = log.of if writer.links else names.of
             writer.begin(capture, names, log)
+            capture.trace(writer.traced)
             if left is None and selection.everything:
                 capture.share(_Work(writer, names, log))
             with _reported_if_interrupted(capture, writer), progress(capture, writer.streaming) as meter:
@@ -387,7 +388,7 @@ def _read_one(
             writer.finish(capture)
             if left == 0:
                 return Status.FAILURE if capture.failed else Status.FINE, left
-            status = capture_status(capture, allow_empty)
+            status = capture_status(capture, allow_empty, writer.traces)
             if status is Status.FINE and seen and not shown:
                 others = f"no frame of {seen} matches the filter options"
                 say(f"{capture.name}: {selection.missing() or others}")

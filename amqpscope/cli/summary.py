@@ -43,6 +43,7 @@ from amqpscope.report.printable import printable
 from amqpscope.report.summary import connection_object, summary_json
 from amqpscope.report.summary_table import FINE, ConnectionFindings, SummaryRow, table_lines
 from amqpscope.report.summary_text import connection_lines
+from amqpscope.report.traced_text import TraceSummary
 from dissectors.wording import count
 
 __all__ = ["EPILOG", "summary"]
@@ -146,6 +147,7 @@ def _summarise(
     options = CaptureOptions(keep=False, ended=True, judge=True, jobs=jobs)
     with one.open(options) as capture:
         writer = _TextWriter(capture, wanted is not None) if text else _JsonWriter()
+        capture.trace(writer.traces.add)
         work = _Work(gathered, writer, everything)
         if wanted is not None:
             writer.about = wanted.takes
@@ -197,7 +199,7 @@ def _summarise(
         if missing:
             sys.stdout.flush()
             say(f"{capture.name}: {missing}")
-        return capture_status(capture, allow_empty)
+        return capture_status(capture, allow_empty, text)
 
 
 def _is_shown(connection: Connection, everything: bool) -> bool:
@@ -242,7 +244,8 @@ class _Writer(ABC):
     """Writes the summary of a capture when all is read.
 
     reported: what is written of each connection, by their order. diagnoses: of all of them. taken:
-    connections that are shown; others: those that are not. about: whether notes about one are wanted.
+    connections that are shown; others: those that are not. about: whether notes about one are wanted. traces:
+    messages of a broker's log, which has no connections.
     """
 
     def __init__(self) -> None:
@@ -251,6 +254,7 @@ class _Writer(ABC):
         self.taken = 0
         self.diagnoses = DiagnosisBacklog()
         self.others = 0
+        self.traces = TraceSummary()
 
     @abstractmethod
     def take(self, findings: list[Finding]) -> None:
@@ -413,6 +417,8 @@ class _TextWriter(_Writer):
                 print("\n" + "".join(self._details[order]), end="")
         else:
             self._write_many(listed, wrong)
+        for line, hang in self.traces.lines():
+            print(self._painter.paint(line, hang))
         for text, style, hang in note_lines(notes_about(capture.notes, self.about)):
             print(self._painter.paint([(style, f"note: {printable(text)}")], hang))
         self.reported.close()

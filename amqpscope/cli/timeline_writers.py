@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.capture.traced import TracedMessage
 from amqpscope.cli.writers import FrameWriter
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture
@@ -21,6 +22,7 @@ from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.report.settlements import SettlementLog
 from amqpscope.report.summary_text import connection_lines
+from amqpscope.report.traced_text import TraceLines
 from amqpscope.rules.profiles import weight
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wording import count
@@ -40,6 +42,7 @@ class TimelineWriter(FrameWriter):
     """
 
     links = True
+    traces = True
 
     def __init__(self, time_format: str, verbosity: int, several: bool, verdicts: bool, holds: bool) -> None:
         self.judges = verdicts
@@ -47,10 +50,13 @@ class TimelineWriter(FrameWriter):
         self._timeline = HeldTimeline(time_format, verbosity, verdicts, holds)
         # Connections in TLS of which no frame was read.
         self._sealed = 0
+        self._verbosity = verbosity
+        self._traces = TraceLines(verbosity)
 
     def begin(self, capture: Capture, names: LinkNames, log: SettlementLog) -> None:
         self._timeline.begin(names, log)
         self._sealed = 0
+        self._traces = TraceLines(self._verbosity)
         if self._several:
             self._add([("rule", f"══ {printable(capture.name)}")], -1)
 
@@ -86,6 +92,10 @@ class TimelineWriter(FrameWriter):
 
     def forget(self, connection: Connection) -> None:
         self._timeline.forget(connection)
+
+    def traced(self, message: TracedMessage) -> None:
+        for line, hang in self._traces.lines(message):
+            self._add(line, hang)
 
     def flush(self) -> None:
         self._timeline.flush()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.capture.traced import TracedMessage
 from amqpscope.cli.output import notes_to_stderr
 from amqpscope.input.capture import Capture
 from amqpscope.model.finding import Finding
@@ -26,7 +27,7 @@ __all__ = ["CensusWriter", "FrameWriter", "FramesJsonWriter"]
 class FrameWriter:
     """Writes the frames of several captures in one form.
 
-    messages: wants messages put together. names: wants each frame's link. streaming: writes while reading.
+    messages: wants messages put together. traces: shows the messages of a broker's log. names: wants each frame's link. streaming: writes while reading.
     judges: wants findings. links: wants to know which messages a frame answers. about: whether notes about a
     connection are wanted.
     """
@@ -36,6 +37,7 @@ class FrameWriter:
     judges = False
     links = False
     messages = True
+    traces = False
     names = True
     streaming = True
 
@@ -94,6 +96,9 @@ class FrameWriter:
 
     def flush(self) -> None:
         """What was written is to be seen."""
+
+    def traced(self, message: TracedMessage) -> None:
+        """A message of a broker's log, which has no frames."""
 
     def finish(self, capture: Capture) -> None:
         """A capture ends."""

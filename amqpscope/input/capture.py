@@ -23,6 +23,7 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.merging import Merge
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.source import CaptureSource
+from amqpscope.capture.traced import TracedMessage
 from amqpscope.errors import CaptureError
 from amqpscope.input.key_log import LaterBlocks, tls_secrets
 from amqpscope.layers.secrets import Secrets
@@ -247,6 +248,15 @@ class Capture:
         """
         self._table.fail(connection, error, packet, time)
         self.notes += self._table.take_notes()
+
+    def trace(self, taker: Callable[[TracedMessage], None]) -> None:
+        """Have the messages given to `taker` that a broker has traced, if the file is a log of these."""
+        self._table.output.trace = taker
+
+    @property
+    def traced(self) -> int:
+        """How many messages a broker has traced, in its log, up to here."""
+        return int(self._table.output.traced)
 
     def take_findings(self) -> list[Finding]:
         """The findings since the last call that are complete: the peer reacted, or its connection is over.

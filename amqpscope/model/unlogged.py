@@ -1,4 +1,4 @@
-"""How a frame that was made of the fields in a log says what the log does not hold: a `Problem` of its own."""
+"""How a frame that was made of the fields in a log says what the log does not hold: by a `Problem`."""
 
 from typing import Final
 

@@ -34,6 +34,11 @@ def nothing_to(capture: Capture, purpose: str) -> str:
     protocols = capture.protocols
     if any_decoded(protocols):
         return ""
+    if capture.traced:
+        return (
+            f"no frames to {purpose}: a log of {count(capture.traced, 'message')} that RabbitMQ has traced; "
+            "`read` and `summary` show the messages"
+        )
     total = sum(protocols.values())
     found = []
     for protocol, number in protocols.items():

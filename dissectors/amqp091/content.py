@@ -32,7 +32,8 @@ FIXED: Final = 14
 class ContentHeader(Body):
     """A content header.
 
-    body_size: octets of the body that follows, as they are reported; size: the same, to be counted with.
+    body_size: octets of the body that follows, as they are reported, -1 if a log does not have them; size:
+    the same, to be counted with.
     flags: the first flag word, to be tested with `HAS_TYPE` and its like of `methods`. octets: the property
     list, as sent. delivery_mode, priority, timestamp (to be counted with): -1 if not set. sound: nothing was
     wrong with the properties.

@@ -5,7 +5,7 @@ from typing import Final
 from amqpscope.capture.logs.entries import ENDED, HEADER, LOST, Entry, LineFormat
 from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import CAPTURED, UNORDERED, SegmentSink
-from amqpscope.limits import MAX_LOG_OPENING
+from amqpscope.limits import MAX_LOG_HELD, MAX_LOG_OPENING
 
 __all__ = ["Dialogue"]
 
@@ -56,6 +56,9 @@ class Dialogue:
         self._ordered = form.ordered
         self._of_client = form.of_client
         self._greeting = form.greeting
+        self._causes = None if form.causes is None else form.causes()
+        # Entries of one sender; the first of them must stand behind one that has not come.
+        self._held: list[Entry] = []
         # The library prints protocol headers: one that is not in the log was not sent.
         self._prints_headers = form.prints_headers
         # The log has one of this connection.
@@ -81,7 +84,45 @@ class Dialogue:
             self.take(Entry("", sent, LOST, b"", 0, line))
 
     def take(self, entry: Entry) -> None:
-        """The next entry."""
+        """The next entry of the log. Of two senders, it is put behind what must have come first."""
+        causes = self._causes
+        if causes is None:
+            self._take(entry)
+            return
+        held = self._held
+        if held and held[0].sent == entry.sent and entry.name != LOST and len(held) < MAX_LOG_HELD:
+            held.append(entry)
+            return
+        if not held and entry.name != LOST and causes.lacks(entry):
+            held.append(entry)
+            return
+        if held and (entry.name == LOST or not causes.gives(entry, held[0])):
+            self._release(True)
+            if entry.name != LOST and causes.lacks(entry):
+                self._held.append(entry)
+                return
+        self._settle(entry)
+        self._release(False)
+
+    def _settle(self, entry: Entry) -> None:
+        if self._causes is not None and entry.name != LOST:
+            self._causes.saw(entry)
+        self._take(entry)
+
+    def _release(self, all_of_them: bool) -> None:
+        """Take what is held, up to the next entry that must stand behind another one.
+
+        The line that was to come before a held one is the next of the other sender: who waits for more than
+        that waits in vain.
+        """
+        waiting, self._held = self._held, []
+        for at, entry in enumerate(waiting):
+            if at and not all_of_them and self._causes is not None and self._causes.lacks(entry):
+                self._held = waiting[at:]
+                return
+            self._settle(entry)
+
+    def _take(self, entry: Entry) -> None:
         by = 0 if entry.sent else 1
         if entry.name == HEADER:
             self._headers[by].add(entry.octets)
@@ -98,10 +139,15 @@ class Dialogue:
         self._waiting.append(entry)
         if entry.name in (HEADER, LOST) and len(self._waiting) < MAX_LOG_OPENING:
             return
-        self.finish()
+        self._begin()
 
     def finish(self) -> None:
         """Give what still waits."""
+        self._release(True)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Find out who the client is, and give what has waited for that."""
         if self._client_logs is not None or not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
@@ -145,7 +191,13 @@ class Dialogue:
             return
         if entry.octets == _TLS and entry.name == HEADER:
             return  # what follows is printed as it is under TLS
-        if entry.name != HEADER and self._whole and not self._prints_headers and not self._headers_seen and not self._greeting:
+        if (
+            entry.name != HEADER
+            and self._whole
+            and not self._prints_headers
+            and not self._headers_seen
+            and not self._greeting
+        ):
             header = _SASL if entry.name.startswith("sasl-") else _AMQP
             sent = self._headers[0 if entry.sent else 1]
             if header not in sent and (entry.name == "open" or header == _SASL):

@@ -3,7 +3,18 @@
 from abc import ABC, abstractmethod
 from typing import Final
 
-__all__ = ["CONTINUES", "DAMAGED", "ENDED", "HEADER", "LOST", "UNPLACED", "Entry", "LineFormat", "Spoken"]
+__all__ = [
+    "CONTINUES",
+    "DAMAGED",
+    "ENDED",
+    "HEADER",
+    "LOST",
+    "UNPLACED",
+    "Causes",
+    "Entry",
+    "LineFormat",
+    "Spoken",
+]
 
 HEADER: Final = "header"
 """The name of a protocol header."""
@@ -52,6 +63,22 @@ UNPLACED: Final = Spoken()
 """The line is one of a frame, and the log does not say of which connection or session."""
 
 
+class Causes(ABC):
+    """Which entry cannot stand before which one of the other peer, in a log that exchanges them."""
+
+    @abstractmethod
+    def lacks(self, entry: Entry) -> bool:
+        """Whether something of the other peer must come first, and has not come."""
+
+    @abstractmethod
+    def gives(self, entry: Entry, lacking: Entry) -> bool:
+        """Whether an entry is what another one lacks."""
+
+    @abstractmethod
+    def saw(self, entry: Entry) -> None:
+        """An entry has found its place."""
+
+
 class LineFormat(ABC):
     """The lines of one library. One object reads one log.
 
@@ -60,7 +87,8 @@ class LineFormat(ABC):
     UNPLACED, for people. exact: what the endpoint had processed when it sent a frame are the lines before that
     frame; else the log proves no more of it than a capture would. ordered: no line stands before the line of
     what it answers, and none of one sender before what that one sent earlier; else no finding is certain. of_client: what is `sent` is sent by the client. greeting:
-    the protocol header with which the client begins, if it is not printed and not that of AMQP 1.0.
+    the protocol header with which the client begins, if it is not printed and not that of AMQP 1.0. causes: puts the lines
+    of both directions right, each of which is in order.
     """
 
     library = ""
@@ -71,6 +99,7 @@ class LineFormat(ABC):
     ordered = True
     of_client = False
     greeting = b""
+    causes: type[Causes] | None = None
 
     @abstractmethod
     def take(self, line: str) -> Entry | Spoken | None:

@@ -216,9 +216,7 @@ def _composite(name: str, text: str, sent: bool, depth: int) -> NamedComposite:
     )
 
 
-def _field(  # noqa: PLR0911 a type has its own form
-    name: str, field: Field, text: str, sent: bool, depth: int, others: Mapping[str, str]
-) -> object:
+def _field(name: str, field: Field, text: str, sent: bool, depth: int, others: Mapping[str, str]) -> object:
     """The value of a field; UNLOGGED if the text does not tell it. others: the texts of all fields."""
     if text == _NULL:
         return None

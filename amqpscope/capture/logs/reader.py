@@ -29,6 +29,9 @@ from dissectors.wording import count
 
 __all__ = ["LogReader", "log_reader"]
 
+_NULS = 100
+"""Of so many octets of a text, hardly one is 0. In a log some may be: in a password, for example."""
+
 _UNREADABLE = "the frame in this line cannot be read"
 
 # The octets of a frame say more than its fields do: a format of octets comes before that of the same library.
@@ -51,8 +54,8 @@ def log_reader(opening: bytes, sink: SegmentSink) -> "LogReader | None":
 
     The octets are only looked at.
     """
-    if b"\0" in opening.partition(b"\n")[0]:
-        return None  # a text may have such octets further on, in a password for example
+    if opening.count(b"\0") > len(opening) // _NULS:
+        return None
     lines = opening.decode("utf-8", "replace").split("\n")
     headers: type[LineFormat] | None = None
     for form in _FORMATS:

@@ -13,12 +13,13 @@ The class is not in the packages that install here: the line is that of its sour
 text of a method was printed by the client library itself.
 
 Each direction is printed by a thread of its own, after it was passed on. So an answer may stand before its
-question: `ordered` is False.
+question: `causes` puts that right, and `ordered` is False.
 """
 
 import re
 from typing import Final
 
+from amqpscope.capture.logs.causes091 import Causes091
 from amqpscope.capture.logs.encoding import UNLOGGED
 from amqpscope.capture.logs.encoding091 import (
     GREETING,
@@ -35,13 +36,17 @@ from dissectors.amqp091.methods import BASIC_PROPERTIES
 
 __all__ = ["TracerFrames"]
 
-_LINE: Final = re.compile(r"(?:^|[^\d])(\d{10,14}): ?<([^<>\s]{1,100})> ch#(\d{1,5}) (->|<-) (.*)$", re.DOTALL)
+_LINE: Final = re.compile(
+    r"(?:^|[^\d])(\d{10,14}): ?<([^<>\s]{1,100})> ch#(\d{1,5}) (->|<-) (.*)$", re.DOTALL
+)
 _LIKE: Final = re.compile(r"(?:^|[^\d])\d{10,14}: ?<([^<>\s]{1,100})>? ?(.{0,20})", re.DOTALL)
 _METHOD: Final = re.compile(r"\{?#method<([a-z]{2,12}\.[a-z-]{2,16})>\(", re.ASCII)
 _CONTENT: Final = re.compile(r"\), ?#contentHeader<basic>\(")
 _NO_CONTENT: Final = re.compile(r"\)(?:, ?null, ?(?:\"\"|0 bytes of payload)\})?$", re.ASCII)
 _HEADER: Final = re.compile(r"Expected body size: \d{1,20}; #contentHeader<basic>\(", re.ASCII)
-_FRAME: Final = re.compile(r"(?:\(withheld\) )?Frame\(type=(\d{1,3}), channel=\d{1,5}, \d{1,10} bytes", re.ASCII)
+_FRAME: Final = re.compile(
+    r"(?:\(withheld\) )?Frame\(type=(\d{1,3}), channel=\d{1,5}, \d{1,10} bytes", re.ASCII
+)
 _PROPERTY: Final = re.compile(r"(?:^|, )([A-Za-z][A-Za-z0-9_.-]{0,63})=", re.ASCII)
 _RESERVED: Final = {
     "connection.open": {"reserved-1": "capabilities", "reserved-2": "insist"},
@@ -70,6 +75,7 @@ class TracerFrames(LineFormat):
     ordered = False
     of_client = True
     greeting = GREETING
+    causes = Causes091
 
     def __init__(self) -> None:
         # The line at hand is of the body of a message.
@@ -123,9 +129,9 @@ class TracerFrames(LineFormat):
             return kind.name, method(channel, kind, _arguments(kind, rest[: end.start()]))
         arguments = _arguments(kind, rest[: content.start()])
         # In the text of the last property, or in the body, anything may stand.
-        properties, mark, body = rest[content.end() :].partition("), \"")
+        properties, mark, body = rest[content.end() :].partition('), "')
         if not mark:
-            properties, mark, body = rest[content.end() :].partition("),\"")
+            properties, mark, body = rest[content.end() :].partition('),"')
         if not mark:
             properties, mark, body = rest[content.end() :].partition("), ")
             if not mark or not body.endswith(" bytes of payload}"):

@@ -87,7 +87,7 @@ def _header(header: ContentHeader) -> Line:
 
 def describe_header(header: ContentHeader) -> Line:
     """The line of any content header."""
-    line = number("body-size", header.body_size)
+    line = [] if header.body_size < 0 else number("body-size", header.body_size)
     if header.class_id != 60:
         line += number("class-id", int(header.class_id))
     if header.weight:

@@ -71,7 +71,7 @@ def frequent_header(header: ContentHeader) -> Line | None:
     properties: BasicProperties = header.properties()
     if properties.present != _PROPERTIES or properties.odd is not None or properties.reserved is not None:
         return None
-    line: Line = [("key", "body-size="), ("", f"{header.body_size} ")]
+    line: Line = [] if header.body_size < 0 else [("key", "body-size="), ("", f"{header.body_size} ")]
     _name(line, "content-type=", properties.content_type)
     _name(line, "content-encoding=", properties.content_encoding)
     _number(line, "delivery-mode=", properties.delivery_mode)

@@ -268,8 +268,9 @@ def _fields_json(frame: Frame, guarded: bool, said: _Said) -> str:
     if isinstance(body, Method):
         return "{" + said.members(body) + "}"
     assert isinstance(body, ContentHeader)
+    size = "null" if body.body_size < 0 else str(body.body_size)
     return (
-        f'{{"class-id": {body.class_id}, "weight": {body.weight}, "body-size": {body.body_size}, '
+        f'{{"class-id": {body.class_id}, "weight": {body.weight}, "body-size": {size}, '
         f'"properties": {said.properties(body)}}}'
     )
 

@@ -394,7 +394,7 @@ def judge_returned(case: Case091, channel: Channel, header: ContentHeader) -> No
     may = publishes.returnable(returning[0], returning[1])
     if not may:
         return
-    same = [publish for publish in may if publish.size == header.body_size]
+    same = [publish for publish in may if publish.size == header.size]
     if not same:
         reason = (
             f"the returned body has {header.body_size} octets, but no outstanding message with the mandatory "

@@ -35,7 +35,9 @@ def judge_size(case: Case091, size: i64) -> None:
         frame_too_large(case, size, agreed)
 
 
-F_FRAME_SIZE: Final = RULES.rule("F-FRAME-SIZE", "MUST NOT", "tier A", answer="connection.close 501")
+F_FRAME_SIZE: Final = RULES.rule(
+    "F-FRAME-SIZE", "MUST NOT", "tier A", answer="connection.close 501", octets=True
+)
 
 
 def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
@@ -73,7 +75,9 @@ def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     note_violation(case, "size")
 
 
-F_PRETUNE_SIZE: Final = RULES.rule("F-PRETUNE-SIZE", "IMPLIED", "tier A", answer="connection.close 501")
+F_PRETUNE_SIZE: Final = RULES.rule(
+    "F-PRETUNE-SIZE", "IMPLIED", "tier A", answer="connection.close 501", octets=True
+)
 
 
 def frame_before_tuning(case: Case091, size: i64) -> None:

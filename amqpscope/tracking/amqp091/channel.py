@@ -373,7 +373,7 @@ class Channel:
                     consumer.streaming = b"x-stream-offset" in header.octets
                 self.beginning = None
         else:
-            self.publishes.returned(header.body_size)
+            self.publishes.returned(header.size)
 
     # By both
 
