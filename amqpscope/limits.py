@@ -67,6 +67,9 @@ is the next one of its thread, so hardly any others come in between."""
 MAX_TRACED_FIELDS: Final = 32
 """Fields of a message that a broker has traced. There are ten."""
 
+MAX_TRACED_LINES: Final = 10_000
+"""Lines of one field of such a message. Its properties have a line for each."""
+
 MAX_TRACED_NAMES: Final = 1000
 """Routing keys, queues, and marks of one list in a traced message; characters of a property that is kept."""
 

@@ -10,8 +10,9 @@ class TracedMessage:
 
     line: of the log, from 1. time: nanoseconds since 1970, 0 if the log has none. published: it came from a
     client; else it went to one. connection: as the broker names it; channel: -1 if the log does not say it.
-    exchange, routing_keys: it was published with. queues: it went to, or the one that it came from. properties:
-    name and text of those that are texts or numbers. size: octets of its body, -1 if the log does not have it.
+    exchange, routing_keys: it was published with. queues: it went to, or the one that it came from.
+    properties: name and text of those that are texts or numbers. size: octets of its body, -1 if the log
+    does not have it.
     """
 
     __slots__ = (

@@ -21,7 +21,7 @@ TABLE: Final = bytes([len(DESCRIPTOR)]) + DESCRIPTOR.encode() + b"V"
 """The octets of a table of AMQP 0-9-1 that the log does not hold."""
 
 BODY: Final = 0x8000
-"""In the weight of a content header, which is 0 in all others: the log does not hold the body and its size."""
+"""In the weight of a content header, which is 0 in all others: the log does not hold the body."""
 
 HEADERS: Final = 0x4000
 """The same: the log does not hold the property headers."""

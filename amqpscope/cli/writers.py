@@ -27,9 +27,9 @@ __all__ = ["CensusWriter", "FrameWriter", "FramesJsonWriter"]
 class FrameWriter:
     """Writes the frames of several captures in one form.
 
-    messages: wants messages put together. traces: shows the messages of a broker's log. names: wants each frame's link. streaming: writes while reading.
-    judges: wants findings. links: wants to know which messages a frame answers. about: whether notes about a
-    connection are wanted.
+    messages: wants messages put together. traces: shows the messages of a broker's log. names: wants each
+    frame's link. streaming: writes while reading. judges: wants findings. links: wants to know which
+    messages a frame answers. about: whether notes about a connection are wanted.
     """
 
     about: Callable[[Connection], bool] = staticmethod(any_connection)

@@ -3,10 +3,10 @@
     [09:49:15.211] SEND (ch=0) begin(next-outgoing-id:4294967293,incoming-window:2048,outgoing-window:2048)
 
 What stands before a frame is up to the program. Older releases leave out a field that is null. Newer ones
-leave it out only if it has no number, no truth value and no mode, and show 0, False or the first mode else. So
-of such a value it is not known whether it was null, unless both mean the same. The names of connections are
-not printed. Empty frames are printed only when they are sent, so nothing can be said of the idle time-out of
-the endpoint that logs. The library does not install here: the forms are those of its source
+leave it out only if it has no number, no truth value and no mode, and show 0, False or the first mode else.
+So of such a value it is not known whether it was null, unless both mean the same. The names of connections
+are not printed. Empty frames are printed only when they are sent, so nothing can be said of the idle
+time-out of the endpoint that logs. The library does not install here: the forms are those of its source
 (github.com/Azure/amqpnetlite: src/Connection.cs, src/Trace.cs, and the classes in src/Framing and src/Sasl)
 and of lines that its users have published.
 
@@ -102,7 +102,7 @@ class AmqpNetLiteFrames(Unnamed):
         return self.entry(sent, body, time, channel=channel, missing=missing)
 
     def _begin(self, sent: bool, channel: int, body: NamedComposite) -> NamedComposite:
-        """A begin. Its remote-channel may be 0 or null: it is null if there is nothing to answer on channel 0."""
+        """A begin. A remote-channel of 0 is null if there is nothing to answer on channel 0."""
         remote = body.fields["remote-channel"]
         if remote == 0 and (not sent, 0) not in self._unanswered:
             remote = None

@@ -51,7 +51,8 @@ def method(channel: int, kind: MethodType, values: Sequence[object]) -> bytes:
 def content_header(channel: int, properties: Mapping[str, object], unknown: int) -> bytes:
     """The frame of a content header whose body is not in the log. properties: those that are set.
 
-    unknown: what else is not in the log, marks of `unlogged`. Raises ValueError if one does not fit its field.
+    unknown: what else is not in the log, marks of `unlogged`. Raises ValueError if one does not fit its
+    field.
     """
     flags = 0
     octets = b""

@@ -84,11 +84,12 @@ class LineFormat(ABC):
 
     library: its name for people. retold: the log has the fields of frames, not their octets.
     prints_headers: the log has protocol headers, too; else they may be left out. unplaced: why frames are
-    UNPLACED, for people. exact: what the endpoint had processed when it sent a frame are the lines before that
-    frame; else the log proves no more of it than a capture would. ordered: no line stands before the line of
-    what it answers, and none of one sender before what that one sent earlier; else no finding is certain. of_client: what is `sent` is sent by the client. greeting:
-    the protocol header with which the client begins, if it is not printed and not that of AMQP 1.0. causes: puts the lines
-    of both directions right, each of which is in order.
+    UNPLACED, for people. exact: what the endpoint had processed when it sent a frame are the lines before
+    that frame; else the log proves no more of it than a capture would. ordered: no line stands before the
+    line of what it answers, and none of one sender before what that one sent earlier; else no finding is
+    certain. of_client: what is `sent` is sent by the client. greeting: the protocol header with which the
+    client begins, if it is not printed and not that of AMQP 1.0. causes: puts the lines of both directions
+    right, each of which is in order.
     """
 
     library = ""

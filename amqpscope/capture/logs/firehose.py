@@ -24,7 +24,7 @@ from amqpscope.capture.logs.stamps import time_of
 from amqpscope.capture.notes import Notes
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.traced import TracedMessage
-from amqpscope.limits import MAX_LOG_LINE, MAX_TRACED_FIELDS, MAX_TRACED_NAMES
+from amqpscope.limits import MAX_LOG_LINE, MAX_TRACED_FIELDS, MAX_TRACED_LINES, MAX_TRACED_NAMES
 from dissectors.wording import count
 
 __all__ = ["TraceReader", "trace_reader"]
@@ -76,7 +76,7 @@ class TraceReader(FileReader):
         self._ruled = False
         # The message at hand, as text: it, its fields, and whether its payload has begun.
         self._message: TracedMessage | None = None
-        self._fields: dict[str, str] = {}
+        self._fields: dict[str, list[str]] = {}
         self._field = ""
         self._in_payload = False
         # Octets of the payload so far, and those of lines that belong to it unless the next message begins.
@@ -144,8 +144,8 @@ class TraceReader(FileReader):
     def _field_line(self, line: bytes) -> None:
         found = _FIELD.match(line)
         if found is None:
-            if self._field and line.startswith(b" ") and len(self._fields[self._field]) < MAX_LOG_LINE:
-                self._fields[self._field] += line.decode("utf-8", "replace")
+            if self._field and line.startswith(b" ") and len(self._fields[self._field]) < MAX_TRACED_LINES:
+                self._fields[self._field].append(line.decode("utf-8", "replace"))
             return
         self._field = found[1].decode()
         if self._field == "Payload":
@@ -153,13 +153,14 @@ class TraceReader(FileReader):
             self._size = self._doubtful = 0
             return
         if len(self._fields) < MAX_TRACED_FIELDS:
-            self._fields[self._field] = found[2].decode("utf-8", "replace").rstrip("\r")
+            self._fields[self._field] = [found[2].decode("utf-8", "replace").rstrip("\r")]
         else:
             self._field = ""
 
     def _end_message(self) -> None:
         """Give the message at hand, which is text."""
-        message, fields = self._message, self._fields
+        message = self._message
+        fields = {name: "".join(lines) for name, lines in self._fields.items()}
         whole = self._in_payload
         self._message, self._fields, self._field, self._in_payload = None, {}, "", False
         if message is None:
@@ -248,7 +249,7 @@ def _time(octets: bytes) -> int:
 
 def _erlang_tokens(text: str) -> list[str]:
     """What stands in an Erlang term: brackets, texts behind a quote, and numbers."""
-    found = []
+    found: list[str] = []
     for token in _TOKEN.finditer(text):
         if len(found) >= MAX_TRACED_NAMES:
             break

@@ -6,11 +6,11 @@ and what its newer releases give to a handler of log/slog, as text or JSON:
 
     time=... level=INFO msg="RX (connReader)" conn_ptr=0xc000002180 frame="Frame{...}"
 
-Older releases do not print the address of the connection. A frame is printed as its fields in their order, a
-field that was null has its zero or its default. Protocol headers and the secrets of SASL are not printed, and
-empty frames only at a high level: so nothing can be said of idle time-outs. The library does not install
-here: the forms are those of its source (github.com/Azure/go-amqp: conn.go, sasl.go, internal/frames/frames.go,
-internal/encoding/types.go) and of lines that its users have published.
+Older releases do not print the address of the connection. A frame is printed as its fields in their order,
+a field that was null has its zero or its default. Protocol headers and the secrets of SASL are not printed,
+and empty frames only at a high level: so nothing can be said of idle time-outs. The library does not
+install here: the forms are those of its source (github.com/Azure/go-amqp: conn.go, sasl.go,
+internal/frames/frames.go, internal/encoding/types.go) and of lines that its users have published.
 
 Frames are printed by one goroutine for each direction: sent ones before they are sent, received ones before
 the program has seen them. So the log proves no more than a capture does of what the endpoint had processed.
@@ -204,7 +204,7 @@ def _composite(name: str, text: str, sent: bool, depth: int) -> NamedComposite:
     known = definition(name)
     if known is None or depth > MAX_LOG_DEPTH:
         raise ValueError("no composite")
-    marks = []
+    marks: list[str] = []
     for field in known.fields:
         # The one comma that the library leaves out.
         before = "" if not marks else " " if (name, field.name) == ("source", "outcomes") else ", "

@@ -34,8 +34,8 @@ def time_of(text: str) -> int:
 class ClockFace:
     """Times without a date: the first one is taken for one of 1 January 1970.
 
-    A clock that goes from 23 to 0, or from 12 to 1, has gone on: some write the hours of the afternoon as 1 to
-    12.
+    A clock that goes from 23 to 0, or from 12 to 1, has gone on: some write the hours of the afternoon as 1
+    to 12.
     """
 
     def __init__(self) -> None:

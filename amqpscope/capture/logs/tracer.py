@@ -3,10 +3,10 @@
     1795913115184: <Tracer-0> ch#0 -> {#method<connection.open>(virtual-host=/, capabilities=, ...), null, ""}
 
 The Tracer stands between a client and a server: `->` is what the client sends. A line is a method with its
-content header and its body. With NO_ASSEMBLE_FRAMES it is one frame, with NO_DECODE_FRAME nothing but the type
-of a frame. Values are printed without quotes, so the types of what stands in a table are not known, and a text
-that is "null" may be none. A body may have any lines in it and is not read. The time is milliseconds since
-1970. The protocol header is not printed.
+content header and its body. With NO_ASSEMBLE_FRAMES it is one frame, with NO_DECODE_FRAME nothing but the
+type of a frame. Values are printed without quotes, so the types of what stands in a table are not known,
+and a text that is "null" may be none. A body may have any lines in it and is not read. The time is
+milliseconds since 1970. The protocol header is not printed.
 
 The class is not in the packages that install here: the line is that of its source
 (github.com/rabbitmq/rabbitmq-java-client: src/main/java/com/rabbitmq/tools/Tracer.java, up to release 4). The

@@ -5,9 +5,9 @@ connection. What a log says behind the point where this is no longer certain is 
 connection must not be taken for one of another. A connection is over when both sides have closed it, or when
 its library has closed it and says that it has ended it: then it reads nothing more.
 
-Most of these logs do not have the channel either. `Unnamed.channel` is the one on which the library begins its
-first session, and the frames of the peer are given channel 0, which is always allowed. Where the log has the
-channel, several sessions can be read.
+Most of these logs do not have the channel either. `Unnamed.channel` is the one on which the library begins
+its first session, and the frames of the peer are given channel 0, which is always allowed. Where the log
+has the channel, several sessions can be read.
 """
 
 import re
@@ -60,7 +60,8 @@ class Unnamed(LineFormat):
     ) -> Entry | Spoken:
         """The entry of a line. body: of its frame, None for an empty one. header: it is a protocol header.
 
-        channel: if the log has it. missing: octets of payload that the log does not hold, if it says how many.
+        channel: if the log has it. missing: octets of payload that the log does not hold, if it says how
+        many.
         """
         if self._unclear or not self._is_of_newest(sent, header):
             self._unclear = True

@@ -158,7 +158,7 @@ def _transfer(
     if transfer.state is not None:
         state, description = _state(transfer.state)
         line += [*state, *description]
-    if message is None:
+    if message is None or is_payload_unknown(frame):
         line += _payload(frame)
     else:
         _message(line, message, link)
