@@ -26,15 +26,18 @@ def settle_unlogged(frame: Frame) -> None:
 
     All other problems of its octets are ours, not a peer's, and go.
     """
+    if frame.kind == "skipped":
+        return  # it stands for lines that were lost
     if frame.problems:
         frame.problems = []
     size = frame.extended_header
     if len(size) == 4:
         missing: i64 = int.from_bytes(size, "big")
-        if missing == PAYLOAD:
+        if missing == PAYLOAD or frame.payload_size == 0:
             frame.add_problem(Problem(UNLOGGED, 0, f"{frame.name}.{PAYLOAD_PATH}", _REASON))
         else:
             frame.missing = missing
+        if missing != PAYLOAD:
             frame.uncaptured = missing
     body = frame.body
     if isinstance(body, Composite):
@@ -76,4 +79,5 @@ def _settle(frame: Frame, body: Composite, path: str, depth: i64) -> None:
                 body.odd = {}
             body.odd[index] = None
             setattr(body, field.name.replace("-", "_"), None)
-            frame.add_problem(Problem(UNLOGGED, 0, f"{path}.{field.name}", _REASON, True))
+            unread = value.value is not True
+            frame.add_problem(Problem(UNLOGGED, 0, f"{path}.{field.name}", _REASON, unread))

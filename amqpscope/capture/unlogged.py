@@ -14,6 +14,9 @@ DESCRIPTOR: Final = "amqpscope:unlogged"
 VALUE: Final = b"\x00\xa3" + bytes([len(DESCRIPTOR)]) + DESCRIPTOR.encode() + b"\x40"
 """Such a value, encoded."""
 
+NULL: Final = VALUE[:-1] + b"\x41"
+"""The same for a value that is null or means nothing more than null, encoded."""
+
 PAYLOAD: Final = 0xFFFF_FFFF
 """Stands for the number of octets of a payload of which a log says nothing."""
 

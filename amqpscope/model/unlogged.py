@@ -4,7 +4,7 @@ from typing import Final
 
 from dissectors.interface import Frame
 
-__all__ = ["PAYLOAD", "UNLOGGED", "is_payload_unknown"]
+__all__ = ["PAYLOAD", "UNLOGGED", "is_payload_unlogged"]
 
 UNLOGGED: Final = "unlogged"
 """The code of the problem that the log does not hold a value. It accuses nobody."""
@@ -13,7 +13,7 @@ PAYLOAD: Final = "payload"
 """What stands in the path of a problem for the payload, in the place of a field."""
 
 
-def is_payload_unknown(frame: Frame) -> bool:
-    """Whether a log does not say how many octets of payload the frame had."""
+def is_payload_unlogged(frame: Frame) -> bool:
+    """Whether a log has no payload of the frame. It may say how large it was (`Frame.uncaptured`)."""
     path = f"{frame.name}.{PAYLOAD}"
     return any(problem.code == UNLOGGED and problem.path == path for problem in frame.problems)

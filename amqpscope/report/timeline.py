@@ -181,7 +181,7 @@ class Timeline:
             if message is not None:
                 below += tells.content(message, hidden, verbosity)
         if record.connection.retold:
-            if frame.problems:
+            if frame.problems and frame.kind != "skipped":
                 below.append(details.unlogged_line(frame.problems))
         else:
             for problem in frame.problems:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import zlib
 
+from amqpscope.capture.logs.firehose import trace_reader
 from amqpscope.capture.logs.reader import log_reader
 from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.capture.traced import TracedMessage
 from dissectors.wire import i64
 
 __all__ = ["logs"]
@@ -25,6 +27,9 @@ class _Sink(SegmentSink):
 
     def logged(self, key: bytes, own: i64, retold: bool) -> None:
         self.given.append((key, int(own), retold))
+
+    def traced(self, message: TracedMessage) -> None:
+        self.given.append(tuple(repr(getattr(message, name)) for name in TracedMessage.__slots__))
 
     def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
         self.notes.append((code, detail))
@@ -50,7 +55,7 @@ def logs(octets: bytes) -> None:
 
 def _read(octets: bytes, cuts: list[int]) -> _Sink | None:
     sink = _Sink()
-    reader = log_reader(octets, sink)
+    reader = log_reader(octets, sink) or trace_reader(octets, sink)
     if reader is None:
         return None
     for begin, end in zip([0, *cuts], [*cuts, len(octets)], strict=True):

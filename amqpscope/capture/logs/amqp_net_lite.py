@@ -17,7 +17,7 @@ question, and of two frames the later one may stand first: `ordered` is False.
 import re
 from typing import Final
 
-from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, definition, header
+from amqpscope.capture.logs.encoding import AS_NULL, UNLOGGED, NamedComposite, definition, header
 from amqpscope.capture.logs.entries import CONTINUES, Entry, Spoken
 from amqpscope.capture.logs.stamps import ClockFace
 from amqpscope.capture.logs.unnamed import Unnamed
@@ -59,6 +59,16 @@ _MODES: Final[dict[str, dict[str, int]]] = {
 _STATES: Final = ("received", "accepted", "rejected", "released", "modified")
 _INNER: Final = re.compile(r"([a-z-]{5,20})\(", re.ASCII)
 _MAPS: Final = ("fields", "map", "filter-set", "node-properties")
+_NULLABLE: Final = (
+    *("string", "symbol", "*", "binary", "delivery-tag", "terminus-expiry-policy", "error"),
+    *("fields", "map", "filter-set", "node-properties"),
+)
+"""Types of which a null is left out."""
+_ALLOWING: Final = (
+    *("max-frame-size", "channel-max", "handle-max", "snd-settle-mode", "rcv-settle-mode"),
+    *("message-format", "available"),
+)
+"""Fields in which null allows all that 0 allows, and more."""
 _TEXTS: Final = ("string", "symbol", "terminus-expiry-policy", "*")
 
 
@@ -146,7 +156,11 @@ def _composite(name: str, text: str, sent: bool, depth: int) -> NamedComposite:
             raise ValueError("not certain where the field begins")
         last = place
         found[fields[title].name] = one
-    values = {field.name: _field(name, field, found, sent, depth) for field in known.fields}
+    # A newer release would have printed all fields of these types.
+    newer = all(
+        field.name in found for field in known.fields if field.type not in _NULLABLE and not field.multiple
+    )
+    values = {field.name: _field(name, field, found, sent, depth, newer) for field in known.fields}
     return NamedComposite(name, values)
 
 
@@ -167,8 +181,11 @@ def _parts(text: str, titles: dict[str, Field]) -> list[tuple[str, str]]:
     return [(title, text[begin:end]) for (_, begin, title), end in zip(starts, ends, strict=True)]
 
 
-def _field(name: str, field: Field, found: dict[str, str], sent: bool, depth: int) -> object:
-    """The value of a field; UNLOGGED if the text does not tell it. found: the texts of all fields."""
+def _field(name: str, field: Field, found: dict[str, str], sent: bool, depth: int, newer: bool) -> object:
+    """The value of a field; UNLOGGED if the text does not tell it. found: the texts of all fields.
+
+    newer: 0 may stand for null.
+    """
     text = found.get(field.name)
     if text is None:
         # A number of a newer release would be printed.
@@ -178,7 +195,7 @@ def _field(name: str, field: Field, found: dict[str, str], sent: bool, depth: in
     if field.type in ("boolean", "role"):
         if text not in ("True", "False"):
             return UNLOGGED
-        return True if text == "True" else (False if field.mandatory else None)
+        return True if text == "True" else None if newer and not field.mandatory else False
     if field.multiple:
         return _symbols(text)
     if field.type in _MAPS:
@@ -196,7 +213,7 @@ def _field(name: str, field: Field, found: dict[str, str], sent: bool, depth: in
         number = int(text)
     if field.name == "idle-time-out" and sent:
         return UNLOGGED
-    return number if number or field.mandatory else _zero(name, field, found)
+    return _zero(name, field, found) if newer and not number and not field.mandatory else number
 
 
 def _zero(name: str, field: Field, found: dict[str, str]) -> object:
@@ -212,7 +229,7 @@ def _zero(name: str, field: Field, found: dict[str, str]) -> object:
         return 0 if any(found.get(one, "0") != "0" for one in counted) else UNLOGGED
     if name == "transfer" and field.name in ("delivery-id", "message-format") and "delivery-tag" in found:
         return 0
-    return UNLOGGED
+    return AS_NULL if field.name in _ALLOWING else UNLOGGED
 
 
 def _inner(field: str, text: str, sent: bool, depth: int) -> object:

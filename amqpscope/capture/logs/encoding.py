@@ -13,7 +13,7 @@ from dissectors.amqp10.composite import CompositeType, Field
 from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10.values import Symbol
 
-__all__ = ["UNLOGGED", "NamedComposite", "Tagged", "definition", "frame", "header"]
+__all__ = ["AS_NULL", "UNLOGGED", "NamedComposite", "Tagged", "definition", "frame", "header"]
 
 
 class _Unlogged:
@@ -21,6 +21,9 @@ class _Unlogged:
 
 
 UNLOGGED: Final = _Unlogged()
+
+AS_NULL: Final = _Unlogged()
+"""Stands for a value that the log shows like null: it is null, or it forbids more than null does."""
 
 
 class NamedComposite:
@@ -108,6 +111,8 @@ def _field(field: Field, value: object) -> bytes:
         return b"\x40"
     if value is UNLOGGED:
         return unlogged.VALUE
+    if value is AS_NULL:
+        return unlogged.NULL
     kind = _PRIMITIVES.get(field.type, field.type)
     try:
         if field.multiple:

@@ -21,7 +21,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from amqpscope.capture.logs.encoding import UNLOGGED, NamedComposite, definition, frame
+from amqpscope.capture.logs.encoding import AS_NULL, UNLOGGED, NamedComposite, definition, frame
 from amqpscope.capture.logs.entries import CONTINUES, DAMAGED, LOST, UNPLACED, Entry, LineFormat, Spoken
 from amqpscope.capture.logs.ordered import pieces
 from amqpscope.capture.logs.stamps import ClockFace
@@ -42,6 +42,13 @@ _PLACE: Final = re.compile(
 )
 _BEHIND: Final = ": Frame{"
 _CUT: Final = re.compile(r"\b[TR]X \(([A-Za-z]{0,20})(?: (?:0x?)?[0-9a-f]{0,16})?$", re.ASCII)
+_CUT_SLOG: Final = re.compile(
+    r"(?:\{\s?\"time\":[^{}]{0,60}"
+    r"|time=[0-9T:.Z+-]{0,40}(?: (?:l|le|lev|leve|level(?:=[A-Z]{0,8})?))?"
+    r"(?: (?:m|ms|msg|msg=|msg=\"[A-Z]{0,2}))?)$",
+    re.ASCII,
+)
+"""The beginning of a line of slog, up to its message."""
 _POINTER: Final = re.compile(r"\bconn_ptr=(0x[0-9a-f]{1,16})\b", re.ASCII)
 _QUOTED: Final = re.compile(r" frame=(\"(?:[^\"\\]|\\.)*\"|Frame\{\S*\}(?= |$))", re.ASCII)
 _FRAME: Final = re.compile(
@@ -94,10 +101,12 @@ class GoAmqpFrames(LineFormat):
         self._opened = False
         self._closed = False
         self._unclear = False
+        # The lines are not those of slog.
+        self._plain = False
 
     def take(self, line: str) -> Entry | Spoken | None:
         if "X (" not in line:
-            return None
+            return DAMAGED if not self._plain and _CUT_SLOG.match(line) else None
         if line.startswith("{") and '"msg"' in line:
             return self._json(line)
         found = _PLACE.search(line)
@@ -109,6 +118,7 @@ class GoAmqpFrames(LineFormat):
             return self._text(line, found)
         if not rest.startswith(_BEHIND):
             return DAMAGED if _BEHIND.startswith(rest.rstrip()) else CONTINUES
+        self._plain = True
         return self._entry(found, found[3] or "", rest[2:].rstrip("\" '"), line[: found.start()])
 
     def _text(self, line: str, found: re.Match[str]) -> Entry | Spoken | None:
@@ -227,7 +237,7 @@ def _field(name: str, field: Field, text: str, sent: bool, depth: int, others: M
     if field.multiple:
         return _symbols(text)
     if field.type in _MAPS:
-        return UNLOGGED if text != "map[]" or (field.name == "unsettled" and not sent) else None
+        return UNLOGGED if text != "map[]" else AS_NULL if field.name == "unsettled" and not sent else None
     if field.name == "idle-time-out":
         return None if text == "0s" else UNLOGGED
     if field.name == "delivery-tag":
@@ -238,7 +248,9 @@ def _field(name: str, field: Field, text: str, sent: bool, depth: int, others: M
         return _number(name, field, text, others)
     if not text and not field.mandatory:
         # The library leaves an empty text out of what it sends, and shows null as an empty text.
-        return None if sent else UNLOGGED
+        if field.name == "address" and others.get("dynamic") == "true":
+            return None if sent else UNLOGGED
+        return None if sent else AS_NULL
     return text
 
 

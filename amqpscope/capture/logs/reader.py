@@ -29,8 +29,8 @@ from dissectors.wording import count
 
 __all__ = ["LogReader", "log_reader"]
 
-_NULS = 100
-"""Of so many octets of a text, hardly one is 0. In a log some may be: in a password, for example."""
+_NULS = 4
+"""Of so many octets of a log, hardly one is 0, even if it has passwords and bodies of messages in it."""
 
 _UNREADABLE = "the frame in this line cannot be read"
 

@@ -5,7 +5,7 @@ numbers. Session windows are written `incoming-window=2048@7`: room for 2048 tra
 """
 
 from amqpscope.model.passwords import without_password
-from amqpscope.model.unlogged import is_payload_unknown
+from amqpscope.model.unlogged import is_payload_unlogged
 from amqpscope.report.amqp10.secrets import hides_field, hides_raw
 from amqpscope.report.amqp10.sound_message import VALUE, describe_sound
 from amqpscope.report.amqp10.value_text import field_text, format_name, value_text
@@ -158,7 +158,7 @@ def _transfer(
     if transfer.state is not None:
         state, description = _state(transfer.state)
         line += [*state, *description]
-    if message is None or is_payload_unknown(frame):
+    if message is None or is_payload_unlogged(frame):
         line += _payload(frame)
     else:
         _message(line, message, link)
@@ -171,7 +171,7 @@ def _transfer(
 
 def _payload(frame: Frame) -> Line:
     """How many octets of payload there are; nothing where a log does not say it."""
-    if is_payload_unknown(frame):
+    if not frame.uncaptured and is_payload_unlogged(frame):
         return []
     return [("dim", f"{count(frame.payload_captured + frame.uncaptured, 'octet')} ")]
 
