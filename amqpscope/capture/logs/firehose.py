@@ -35,7 +35,7 @@ _FIELD: Final = re.compile(rb"([A-Z][a-z]{1,11}(?: [a-z]{4,6})?): {0,20}(.*)$", 
 _TOKEN: Final = re.compile(r"<<\"((?:[^\"\\]|\\.)*)\">>|[\[\]{}]|(?<=,)-?\d{1,20}(?=\})")
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _JSON: Final = re.compile(rb"^\s{0,9}\{")
-_LIKE_JSON: Final = b'"routing_keys"'
+_LIKE_JSON: Final = b'{"channel":'
 _KINDS: Final = {"published": True, "received": False}
 _NAMES: Final = {
     "content_type": "content-type",
@@ -190,7 +190,7 @@ class TraceReader(FileReader):
         except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict) or said.get("type") not in _KINDS or "routing_keys" not in said:
-            if said is None and _LIKE_JSON in line:
+            if said is None and line.lstrip().startswith(_LIKE_JSON):
                 self._damage("the message in this line cannot be read")
             else:
                 self._others += 1

@@ -45,7 +45,7 @@ _CUT: Final = re.compile(r"\b[TR]X \(([A-Za-z]{0,20})(?: (?:0x?)?[0-9a-f]{0,16})
 _CUT_SLOG: Final = re.compile(
     r"(?:\{\s?\"time\":[^{}]{0,60}"
     r"|time=[0-9T:.Z+-]{0,40}(?: (?:l|le|lev|leve|level(?:=[A-Z]{0,8})?))?"
-    r"(?: (?:m|ms|msg|msg=|msg=\"[A-Z]{0,2}))?)$",
+    r"(?: (?:m|ms|msg|msg=|msg=\"[A-Z]{0,2} ?))?)$",
     re.ASCII,
 )
 """The beginning of a line of slog, up to its message."""

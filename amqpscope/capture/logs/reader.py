@@ -29,6 +29,9 @@ from dissectors.wording import count
 
 __all__ = ["LogReader", "log_reader"]
 
+_BEGINNING = 64
+"""Octets of a log before any text of a peer."""
+
 _NULS = 4
 """Of so many octets of a log, hardly one is 0, even if it has passwords and bodies of messages in it."""
 
@@ -54,7 +57,7 @@ def log_reader(opening: bytes, sink: SegmentSink) -> "LogReader | None":
 
     The octets are only looked at.
     """
-    if opening.count(b"\0") > len(opening) // _NULS:
+    if b"\0" in opening[:_BEGINNING] or opening.count(b"\0") > len(opening) // _NULS:
         return None
     lines = opening.decode("utf-8", "replace").split("\n")
     headers: type[LineFormat] | None = None
