@@ -15,31 +15,23 @@ class TracedMessage:
     does not have it.
     """
 
-    __slots__ = (
-        "channel",
-        "connection",
-        "exchange",
-        "line",
-        "properties",
-        "published",
-        "queues",
-        "routing_keys",
-        "size",
-        "time",
-        "user",
-        "virtual_host",
-    )
-
     def __init__(self, line: int, time: int, published: bool) -> None:
-        self.line = line
-        self.time = time
-        self.published = published
-        self.connection = ""
-        self.channel = -1
-        self.virtual_host = ""
-        self.user = ""
-        self.exchange = ""
+        self.line: int = line
+        self.time: int = time
+        self.published: bool = published
+        self.connection: str = ""
+        self.channel: int = -1
+        self.virtual_host: str = ""
+        self.user: str = ""
+        self.exchange: str = ""
         self.routing_keys: Sequence[str] = ()
         self.queues: Sequence[str] = ()
         self.properties: Sequence[tuple[str, str]] = ()
-        self.size = -1
+        self.size: int = -1
+
+    def content(self) -> tuple[object, ...]:
+        """What is known of the message, without where its log says so."""
+        return (
+            *(self.published, self.connection, self.channel, self.virtual_host, self.user, self.exchange),
+            *(tuple(self.routing_keys), tuple(self.queues), tuple(self.properties), self.size),
+        )

@@ -29,7 +29,7 @@ class _Sink(SegmentSink):
         self.given.append((key, int(own), retold))
 
     def traced(self, message: TracedMessage) -> None:
-        self.given.append(tuple(repr(getattr(message, name)) for name in TracedMessage.__slots__))
+        self.given.append((message.line, message.time, *message.content()))
 
     def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
         self.notes.append((code, detail))
