@@ -35,7 +35,7 @@ from amqpscope.analysis.dialects import (
     weigh_mixture,
 )
 from amqpscope.analysis.direction import DirectionAnalysis, FrameSink
-from amqpscope.analysis.layering import beginning_stack, joined_stack, note_sealed
+from amqpscope.analysis.layering import beginning_stack, headless_stack, joined_stack, note_sealed
 from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.unlogged import settle_unlogged
 from amqpscope.layers.interface import LayerContext, PlainStream
@@ -57,7 +57,7 @@ from dissectors.wording import count, were
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 35
+_DUMP_VERSION: Final = 36
 
 
 class ConnectionAnalysis(FrameSink):
@@ -191,6 +191,8 @@ class ConnectionAnalysis(FrameSink):
     def gap(self, direction: i64, offset: i64, size: i64, packet: i64, time: i64) -> None:
         if self.ignored:
             return
+        if offset == 0 and self.stack is None:
+            self.stack = headless_stack(self.layer_context(), self.tcp, self.first, self.second, direction)
         self.entry(direction).gap(offset, size, packet, time)
         sender = endpoint(*self.connection.end(direction))
         missing = f"{count(size, 'octet')} sent by {sender} {were(size)} not captured"

@@ -8,7 +8,7 @@ from amqpscope.model.records import Connection
 from amqpscope.reassembly.connection import TcpConnection
 from dissectors.wire import i64
 
-__all__ = ["beginning_stack", "joined_stack", "note_sealed"]
+__all__ = ["beginning_stack", "headless_stack", "joined_stack", "note_sealed"]
 
 
 def beginning_stack(
@@ -31,7 +31,19 @@ def beginning_stack(
     passed: i64 = -1
     if other.next > 0 or (other.start.midstream and not midstream):
         passed = 1 - direction
-    return LayerStack(context, first, second, passed, (opener in (0, -1), opener in (1, -1)))
+    return LayerStack(context, first, second, passed, (opener in (0, -1), opener in (1, -1)), midstream)
+
+
+def headless_stack(
+    context: LayerContext, tcp: TcpConnection, first: PlainStream, second: PlainStream, direction: i64
+) -> LayerStack | None:
+    """What waits for the other direction where the first octets of one are missing: a server may answer them
+    in TLS. None if the other direction has begun.
+    """
+    if tcp.stream(direction).start.midstream or tcp.stream(1 - direction).next > 0:
+        return None
+    opener = tcp.opener()
+    return LayerStack(context, first, second, -1, (opener in (0, -1), opener in (1, -1)))
 
 
 def joined_stack(

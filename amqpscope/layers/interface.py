@@ -128,8 +128,9 @@ class LayerOpening:
 
     octets: as many as have come in one piece, `MAX_LAYER_OPENING` at most. outermost: they are the first of
     the TCP stream. opener: their sender may be the TCP client. closed: no more octets will come; some are
-    missing behind them (lost), or the stream has ended. passed: the direction began before anybody asked for
-    layers, so that no layer can read it; it is closed, too. keyed: there are TLS secrets.
+    missing behind them (lost), or the stream has ended. headless: some are missing before them. passed: the
+    direction began before anybody asked for layers, so that no layer can read it; it is closed, too. keyed:
+    there are TLS secrets.
     """
 
     def __init__(self, octets: bytes, outermost: bool, opener: bool) -> None:
@@ -138,6 +139,7 @@ class LayerOpening:
         self.opener: bool = opener
         self.closed: bool = False
         self.lost: bool = False
+        self.headless: bool = False
         self.passed: bool = False
         self.keyed: bool = False
 

@@ -41,8 +41,10 @@ class SecretsSource:
         """
         return False
 
-    def look_for(self, secrets: "Secrets", header: bytes, body: bytes) -> None:
-        """Give `secrets` what may open a record of a connection whose client random is not known."""
+    def look_for(self, secrets: "Secrets", record: bytes) -> None:
+        """Give `secrets` what may open a record of a connection whose client random is not known. record:
+        what `SealedRecord.packed` gave.
+        """
         self.look_further(secrets, b"")
 
 
@@ -80,7 +82,7 @@ class Secrets:
         self._found: set[bytes] = set()
         # How often a record did not open with what was tried.
         self.trials: i64 = 0
-        # How often secrets were tried on connections that were joined in the middle.
+        # How often secrets were tried on connections whose client random is not known.
         self.joining: i64 = 0
         # How many octets wait for secrets.
         self.waiting: i64 = 0
@@ -153,12 +155,12 @@ class Secrets:
             found += self.shared.newest(most - len(found))
         return found
 
-    def look_for(self, header: bytes, body: bytes) -> None:
-        """A record of a connection that was joined in the middle needs a secret: look everywhere."""
+    def look_for(self, record: bytes) -> None:
+        """A record of a connection whose client random is not known needs a secret: look everywhere."""
         for source in self.sources:
-            source.look_for(self, header, body)
+            source.look_for(self, record)
         if self.shared is not None:
-            self.shared.look_for(header, body)
+            self.shared.look_for(record)
 
     def known(self) -> bool:
         """Whether there are any."""

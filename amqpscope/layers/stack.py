@@ -156,7 +156,7 @@ class LayerStack:
 
     context: for the layers. first, second: what takes the innermost octets of the two directions. passed: the
     direction (0 or 1) whose octets went there before anybody asked for layers, -1 for none. openers: which
-    directions may be the TCP client's.
+    directions may be the TCP client's. midstream: the beginning of TCP's streams was not captured.
     """
 
     def __init__(
@@ -166,12 +166,14 @@ class LayerStack:
         second: PlainStream,
         passed: i64,
         openers: tuple[bool, bool],
+        midstream: bool = False,
     ) -> None:
         self.context: LayerContext = context
         self.first: PlainStream = first
         self.second: PlainStream = second
         self.passed: i64 = passed
         self.openers: tuple[bool, bool] = openers
+        self.midstream: bool = midstream
         self.layers: list[Layer] = []
         # While it is open which layer is next: what holds each direction, and what they hold.
         self.choosing: bool = True
@@ -239,6 +241,7 @@ class LayerStack:
         opening.keyed = self.context.secrets.given
         opening.closed = holder.closed or opening.passed
         opening.lost = holder.lost
+        opening.headless = self.midstream or (holder.lost and not holder.front)
         return opening
 
     def set_in(self, layer: Layer) -> None:
@@ -318,7 +321,7 @@ class LayerStack:
         """The state between two calls as plain values."""
         return (
             int(self.passed),
-            self.openers,
+            (self.openers, self.midstream),
             tuple((layer.kind, layer.dump()) for layer in self.layers),
             self.choosing,
             tuple(one.dump() for one in self.held),
@@ -331,9 +334,9 @@ class LayerStack:
         state: tuple[Any, ...], context: LayerContext, first: PlainStream, second: PlainStream
     ) -> "LayerStack":
         """The object of what `dump` returned."""
-        passed, openers, layers, choosing, held, holders, faults = state
+        passed, (openers, midstream), layers, choosing, held, holders, faults = state
         context.faults.restore(faults)
-        stack = LayerStack(context, first, second, passed, openers)
+        stack = LayerStack(context, first, second, passed, openers, midstream)
         stack.layers = [LAYERS[kind].load(layer, context) for kind, layer in layers]
         stack.choosing = choosing
         for direction, offset, octets, missing, torn, secured, provenance in held:

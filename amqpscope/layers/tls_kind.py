@@ -1,8 +1,9 @@
 """Where a TLS layer begins: the client says hello, and the server answers in TLS or not at all.
 
-A peer of plain AMQP answers in AMQP: then both streams are as they are, and the analysis reports what does
-not fit together. TLS may also begin behind a protocol header of AMQP 1.0 that both peers send. Without
-secrets the analysis reports that itself.
+A ServerHello shows TLS, too, where the octets of the client before it were not captured. A peer of plain
+AMQP answers in AMQP: then both streams are as they are, and the analysis reports what does not fit together.
+TLS may also begin behind a protocol header of AMQP 1.0 that both peers send. Without secrets the analysis
+reports that itself.
 """
 
 from typing import Any, Final
@@ -17,6 +18,7 @@ TLS_HEADER: Final = b"AMQP\x02\x01\x00\x00"
 
 _ALERT: Final = 0x15
 _HANDSHAKE: Final = 0x16
+_RECORD: Final = b"\x16"
 _CLIENT_HELLO: Final = 1
 _SERVER_HELLO: Final = 2
 
@@ -32,14 +34,20 @@ class TlsKind(LayerKind):
             return NONE
         skipped = _skipped(first, second)
         if skipped < 0:
-            return NONE if first.closed or second.closed else MORE
-        return max(_begins(first, second, skipped), _begins(second, first, skipped))
+            return MORE
+        verdict = max(_begins(first, second, skipped), _begins(second, first, skipped))
+        if verdict == BEGINS or skipped > 0:
+            return verdict
+        return max(verdict, _answers(first, second), _answers(second, first))
 
     def layer(self, first: LayerOpening, second: LayerOpening, context: LayerContext) -> Layer:
         from amqpscope.layers.tls.layer import TlsLayer
 
         skipped = _skipped(first, second)
-        return TlsLayer(context, 0 if _begins(first, second, skipped) == BEGINS else 1, int(skipped))
+        for client, peers in enumerate(((first, second), (second, first))):
+            if _begins(*peers, skipped) == BEGINS:
+                return TlsLayer(context, client, int(skipped))
+        return TlsLayer(context, 0 if _answers(first, second) == BEGINS else 1, unheard=True)
 
     def load(self, state: tuple[Any, ...], context: LayerContext) -> Layer:
         from amqpscope.layers.tls.layer import TlsLayer
@@ -48,7 +56,9 @@ class TlsKind(LayerKind):
 
 
 def _skipped(first: LayerOpening, second: LayerOpening) -> i64:
-    """Octets of the protocol header before TLS, 0 for none; -1 if it is not whole in both directions yet."""
+    """Octets of the protocol header before TLS, 0 for none; -1 if it may still become whole in both
+    directions.
+    """
     if not first.keyed:
         return 0
     size: i64 = len(TLS_HEADER)
@@ -58,6 +68,8 @@ def _skipped(first: LayerOpening, second: LayerOpening) -> i64:
             return 0
         if len(opening.octets) >= size:
             whole += 1
+        elif opening.closed:
+            return 0
     return size if whole == 2 else -1
 
 
@@ -81,9 +93,26 @@ def _begins(client: LayerOpening, server: LayerOpening, skipped: i64) -> i64:
     return BEGINS if answer == BEGINS or len(answered) == 0 else NONE
 
 
+def _answers(client: LayerOpening, server: LayerOpening) -> i64:
+    """Whether a server answers a ClientHello that was not captured."""
+    if _says(client.octets, _CLIENT_HELLO):
+        return NONE
+    if not _says(server.octets, _SERVER_HELLO):
+        waits = client.headless and client.closed and not server.closed
+        return MORE if waits and _opens(server.octets, _SERVER_HELLO) == MORE else NONE
+    if client.headless:
+        return BEGINS
+    return NONE if len(client.octets) > 0 or client.closed else MORE
+
+
 def says_hello(octets: bytes) -> bool:
-    """Whether a ClientHello comes first."""
-    return _opens(octets, _CLIENT_HELLO) == BEGINS
+    """Whether a ClientHello or a ServerHello comes first."""
+    return _says(octets, _CLIENT_HELLO) or _says(octets, _SERVER_HELLO)
+
+
+def _says(octets: bytes, kind: i64) -> bool:
+    """Whether a record with this handshake message comes first."""
+    return octets[:1] == _RECORD and _opens(octets, kind) == BEGINS
 
 
 def _opens(octets: bytes, kind: i64) -> i64:

@@ -28,7 +28,7 @@ from amqpscope.capture.decompression import Unpacked
 from amqpscope.errors import FilterError
 from amqpscope.input.key_log import take_blocks, tls_secrets
 from amqpscope.layers.secrets import Secrets, SecretsSource, ServerKey
-from amqpscope.layers.tls.joining import candidates, joined
+from amqpscope.layers.tls.joining import SealedRecord, candidates, joined
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import READ_ERRORS, open_file
@@ -45,7 +45,6 @@ certificate, to decrypt, and the secrets that open a record. Behind that: the nu
 the key."""
 
 _NUMBER: Final = 4
-_HEADER: Final = 5
 _LARGEST: Final = 16 * 1024 * 1024
 """Octets of a question: the largest block of secrets of a capture file that is taken."""
 
@@ -141,8 +140,8 @@ class SecretsServer:
                 known.take(rest)
                 return b""
             if what == _JOIN:
-                header, body = rest[:_HEADER], rest[_HEADER:]
-                found = joined(known, candidates(known, b"", ""), header, body, True)
+                record = SealedRecord.unpacked(rest)
+                found = joined(known, candidates(known, record, b""), record)
                 rest = b"" if found is None else found.random
             lines = [f"{label} {rest.hex()} {value.hex()}\n" for label, value in known.of(rest, "").items()]
             return bytes((known.given,)) + "".join(lines).encode()
@@ -205,9 +204,9 @@ class _DriverSecrets(SecretsSource):
         secrets.given = secrets.given or answer[:1] == b"\1"
         return secrets.take(answer[1:]) > 0
 
-    def look_for(self, secrets: Secrets, header: bytes, body: bytes) -> None:
+    def look_for(self, secrets: Secrets, record: bytes) -> None:
         with contextlib.suppress(PipelineError):
-            answer = _wire(self._address).ask(_JOIN, self._set, header + body)
+            answer = _wire(self._address).ask(_JOIN, self._set, record)
             secrets.given = secrets.given or answer[:1] == b"\1"
             secrets.take(answer[1:])
 

@@ -8,7 +8,7 @@ from support.tls import Ends, TlsRecording, Turn
 
 from amqpscope.layers.secrets import Secrets
 from amqpscope.layers.tls.ciphers import Traffic13
-from amqpscope.layers.tls.joining import candidates, joined
+from amqpscope.layers.tls.joining import SealedRecord, candidates, joined
 from amqpscope.layers.tls.suites import suite
 from amqpscope.model.records import FrameRecord
 
@@ -83,16 +83,25 @@ def test_the_capture_begins_inside_a_record(each: int) -> None:
 def test_any_number_of_a_record_is_found(suites: str, number: int) -> None:
     recording = TlsRecording(Ends.make("1.3", suites))
     secrets = secrets_of(recording.keylog)
-    random, label, secret = candidates(secrets, b"", "")[1]
+    record = SealedRecord(0, 0, b"", -1, False, 0, None, b"\x17\3\3\0\x18", b"")
+    tried = candidates(secrets, record, b"")
+    random, label, secret = tried[1]
     cipher = Traffic13(suite(0x1302), secret)
-    body = cipher.aead.encrypt((cipher.iv ^ number).to_bytes(12, "big"), b"content\x17", b"\x17\3\3\0\x18")
-    found = joined(secrets, candidates(secrets, b"", ""), b"\x17\3\3\0\x18", body, False)
+    body = cipher.aead.encrypt((cipher.iv ^ number).to_bytes(12, "big"), b"content\x17", record.header)
+    found = joined(secrets, tried, record._replace(body=body))
     assert found is not None
     assert (found.random, found.label, found.content) == (random, label, b"content")
     assert found.cipher.number == number + 1
-    assert joined(secrets, candidates(secrets, b"", "")[:1], b"\x17\3\3\0\x18", body, False) is None
+    assert joined(secrets, tried[:1], record._replace(body=body)) is None
     wrong = bytes((body[0] ^ 1,)) + body[1:]
-    assert joined(secrets, candidates(secrets, b"", ""), b"\x17\3\3\0\x18", wrong, False) is None
+    assert joined(secrets, tried, record._replace(body=wrong)) is None
+
+
+@pytest.mark.parametrize("before", [None, b"", b"1234"])
+@pytest.mark.parametrize("random", [b"", bytes(range(32))])
+def test_a_record_on_its_way_to_who_has_the_secrets(before: bytes | None, random: bytes) -> None:
+    record = SealedRecord(0x303, 0xC02F, random, -1, True, 32_768, before, b"\x17\3\3\0\x18", b"body")
+    assert SealedRecord.unpacked(record.packed()) == record
 
 
 def test_keys_that_were_updated_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +142,7 @@ def test_nothing_opens_a_record() -> None:
     [note] = [one for one in harness.notes if one.code == "capture/tls"]
     assert note.detail == (
         "TLS is not decrypted: the beginning of the connection was not captured, and none of the secrets of "
-        "1 connection opens one of 4 records"
+        "1 connection opens one of 4 records; TLS 1.2 and older versions need the handshake"
     )
     assert harness.output.secrets.joining < 200_000
 
@@ -143,7 +152,7 @@ def test_before_tls_13_the_handshake_is_needed() -> None:
     harness = joined_at(recording.turns[recording.handshake + 3 :], secrets_of(recording.keylog))
     assert frames(harness) == []
     [note] = [one for one in harness.notes if one.code == "capture/tls"]
-    assert "there are no secrets of TLS 1.3; older versions need the handshake" in note.detail
+    assert "there are no secrets of TLS 1.3; TLS 1.2 and older versions need the handshake" in note.detail
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])

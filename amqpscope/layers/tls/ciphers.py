@@ -8,10 +8,15 @@ import hmac
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
-from amqpscope.layers.tls.schedule import expand_label
+from amqpscope.layers.tls.schedule import expand_label, key_block
 from amqpscope.layers.tls.suites import Suite, suite
 
-__all__ = ["RecordCipher", "Traffic13", "cipher_of", "load_cipher"]
+__all__ = ["APPLICATION", "EARLY", "HANDSHAKE", "RecordCipher", "Traffic13", "cipher_of", "load_cipher"]
+
+EARLY: Final = 0
+HANDSHAKE: Final = 1
+APPLICATION: Final = 2
+"""The stages of TLS 1.3, each with its own keys."""
 
 _BLOCK: Final = 16
 """Octets of a block of AES."""
@@ -55,7 +60,7 @@ class RecordCipher(ABC):
         self.suite: Suite = of
         self.number: int = 0
         self.kind: int = 0
-        self.stage: int = 2
+        self.stage: int = APPLICATION
         self.padded: bool = False
 
     @abstractmethod
@@ -218,9 +223,14 @@ class Cbc(RecordCipher):
         return (self.key, self.mac, self.last, self.etm)
 
 
-def cipher_of(of: Suite, version: int, block: bytes, direction: int, etm: bool) -> RecordCipher:
-    """The cipher of the client (0) or server (1), of TLS 1.2 and before, by the key block."""
-    mac = block_sizes(of, version)[0]
+def cipher_of(
+    of: Suite, version: int, master: bytes, randoms: tuple[bytes, bytes], direction: int, etm: bool
+) -> RecordCipher:
+    """The cipher of the client (0) or server (1), of TLS 1.2 and before. version: as on the wire. randoms: of
+    the client and the server. Raises ValueError where the system forbids the digests.
+    """
+    mac, size = block_sizes(of, version)
+    block = key_block(version, of.digest, master, *randoms, size)
     key = block[2 * mac + direction * of.key :][: of.key]
     ivs = block[2 * (mac + of.key) :]
     if of.mode in ("CBC", "NULL"):

@@ -11,11 +11,12 @@ __all__ = ["TlsLayer"]
 
 class TlsLayer(Layer):
     """Two streams of records, and their session. client: the direction of the client. header: octets in
-    front of the records, which are handed on as they are.
+    front of the records, which are handed on as they are. unheard: the ClientHello was not captured.
     """
 
-    def __init__(self, context: LayerContext, client: int, header: int = 0) -> None:
+    def __init__(self, context: LayerContext, client: int, header: int = 0, unheard: bool = False) -> None:
         self.session = TlsSession(context, client)
+        self.session.unheard = unheard
         self.streams = (TlsStream(self.session, 0, header), TlsStream(self.session, 1, header))
         self.session.streams = list(self.streams)
         super().__init__("tls", *self.streams)

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amqpscope.layers.interface import LayerContext
 from amqpscope.layers.tls import handshake
-from amqpscope.layers.tls.ciphers import RecordCipher, Traffic13, block_sizes, cipher_of
+from amqpscope.layers.tls.ciphers import APPLICATION, EARLY, HANDSHAKE, RecordCipher, Traffic13, cipher_of
 from amqpscope.layers.tls.handshake import Hello
-from amqpscope.layers.tls.joining import CLIENT_SECRET, SERVER_SECRET, SUITES, candidates, joined
+from amqpscope.layers.tls.joining import LABELS13, MASTER, SUITES, SealedRecord, candidates, joined
 from amqpscope.layers.tls.key_exchange import KeyExchange
-from amqpscope.layers.tls.schedule import key_block
 from amqpscope.layers.tls.suites import suite
 from amqpscope.limits import (
     MAX_TLS_ALERTS,
     MAX_TLS_JOIN_GUESSES,
+    MAX_TLS_JOIN_NUMBERS,
     MAX_TLS_JOIN_RECORDS,
     MAX_TLS_WAITING,
     MAX_TLS_WAITING_ALL,
@@ -31,16 +31,13 @@ from dissectors.wording import count
 if TYPE_CHECKING:
     from amqpscope.layers.tls.stream import TlsStream
 
-__all__ = ["ALERT", "APPLICATION", "CHANGE_CIPHER", "DATA", "EARLY", "HANDSHAKE", "HeldOctets", "TlsSession"]
+__all__ = ["ALERT", "CHANGE_CIPHER", "DATA", "MESSAGES", "HeldOctets", "TlsSession"]
 
 CHANGE_CIPHER: Final = 20
 ALERT: Final = 21
+MESSAGES: Final = 22
 DATA: Final = 23
 """Types of records; the last one is that of application data, and of all protected records of TLS 1.3."""
-
-EARLY: Final = 0
-HANDSHAKE: Final = 1
-APPLICATION: Final = 2
 
 _TLS13: Final = 0x0304
 _VERSIONS: Final = {
@@ -50,11 +47,6 @@ _VERSIONS: Final = {
     0x0303: "TLS 1.2",
     0x0304: "TLS 1.3",
 }
-
-_LABELS13: Final = (
-    ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", CLIENT_SECRET),
-    ("SERVER_HANDSHAKE_TRAFFIC_SECRET", SERVER_SECRET),
-)
 
 
 # What holding a piece costs beside its octets.
@@ -98,8 +90,10 @@ class TlsSession:
         self.held: list[HeldOctets] = []
         self.held_octets = 0
         self.patient = context.secrets.growing
-        # The capture begins in the middle of the connection. Of each direction, how many records were tried.
+        # The capture begins in the middle of the connection; only the ClientHello was not captured. Of each
+        # direction, how many records were tried to find out whose secrets open them.
         self.midstream = False
+        self.unheard = False
         self.tried = [0, 0]
         connection = context.notes.connection
         self.facts = connection.tls or TlsFacts()
@@ -113,6 +107,11 @@ class TlsSession:
     @property
     def tls13(self) -> bool:
         return self.version >= _TLS13
+
+    @property
+    def sought(self) -> bool:
+        """Whether the client random is to be found by trying the secrets that there are."""
+        return (self.midstream or self.unheard) and not self.client_random
 
     def role(self, direction: int) -> int:
         """0 for the client's direction, 1 for the server's."""
@@ -247,7 +246,7 @@ class TlsSession:
 
     def begin_traffic(self, direction: int, place: Provenance) -> None:
         """Give a direction the ciphers of TLS 1.3."""
-        labels = _LABELS13[self.role(direction)]
+        labels = LABELS13[self.role(direction)]
         secrets = self.secrets(labels[1])
         chain: list[RecordCipher] = []
         for stage, label in zip((HANDSHAKE, APPLICATION), labels, strict=True):
@@ -279,25 +278,24 @@ class TlsSession:
             or not of.mode
             or not has_cryptography()
         ):
-            self.lack(direction, "CLIENT_RANDOM", place)
+            self.lack(direction, MASTER, place)
             return None
-        size = block_sizes(of, self.version)[1]
+        randoms = (self.client_random, self.server_random)
         try:
-            block = key_block(self.version, of.digest, master, self.client_random, self.server_random, size)
+            return cipher_of(of, self.version, master, randoms, self.role(direction), self.encrypt_then_mac)
         except ValueError:
             self.unreadable(direction, "this system forbids the digests of TLS before 1.2", place)
             return None
-        return cipher_of(of, self.version, block, self.role(direction), self.encrypt_then_mac)
 
     def master(self) -> bytes:
         """The master secret of TLS 1.2 and before, of a key log or by a private key; b"" for none."""
         secrets = self.context.secrets
-        master = self.secrets("CLIENT_RANDOM").get("CLIENT_RANDOM", b"")
+        master = self.secrets(MASTER).get(MASTER, b"")
         if not master and secrets.server_keys and self.server_random:
             randoms = self.client_random + self.server_random
             master = self.exchange.secret(self.version, suite(self.suite), randoms, secrets)
             if master:
-                secrets.learn(self.client_random, "CLIENT_RANDOM", master)
+                secrets.learn(self.client_random, MASTER, master)
         return master
 
     def recover(self, direction: int, place: Provenance) -> None:
@@ -322,47 +320,76 @@ class TlsSession:
             for one in (0, 1):
                 self.unreadable(one, what, place)
 
-    # Joined in the middle
+    # The client random is not known
 
-    def join(self, direction: int, header: bytes, body: bytes, place: Provenance) -> bytes | None:
-        """What a record carries of a direction without a cipher; None if no secret opens it."""
+    def sealed(self, direction: int, kind: int) -> bool:
+        """Whether a record of this type is protected, of a direction without a cipher."""
+        return kind == DATA or (kind == MESSAGES and direction in self.changed)
+
+    def join(
+        self, direction: int, header: bytes, body: bytes, before: bytes | None, lost: int, place: Provenance
+    ) -> bytes | None:
+        """What a record carries of a direction without a cipher; None if no secret opens it. before: as
+        `RecordCipher.open` takes it. lost: how many records may have been lost before it.
+        """
         secrets = self.context.secrets
         stream = self.streams[direction]
-        if header[0] != DATA or stream.opaque or not has_cryptography():
+        older = 0 < self.version < _TLS13
+        may_be = header[0] == DATA or (older and header[0] == MESSAGES and not handshake.in_clear(body))
+        if not may_be or stream.opaque or not has_cryptography():
             return None
-        label = _LABELS13[self.role(direction)][1] if self.client_random else ""
-        if not self.client_random and self.tried == [0, 0]:
-            secrets.look_for(header, body)
-        tried = candidates(secrets, self.client_random, label)
-        guess = self.tried[direction] < MAX_TLS_JOIN_GUESSES
-        found = joined(secrets, tried, header, body, guess)
-        self.tried[direction] += 1
+        record = self.known_of(direction)._replace(header=header, body=body, before=before)
+        if not self.midstream:
+            record = record._replace(numbers=lost + 1)
+        elif self.tried[direction] < MAX_TLS_JOIN_GUESSES:
+            record = record._replace(numbers=MAX_TLS_JOIN_NUMBERS)
+        if not self.client_random:
+            secrets.look_for(record.packed())
+        tried = candidates(secrets, record, self.client_random)
+        found = joined(secrets, tried, record)
+        # A client writes its secrets before it answers the server.
+        if not (self.patient and self.unheard and direction != self.client and not self.tried[self.client]):
+            self.tried[direction] += 1
         if found is None:
-            if self.tried[direction] >= MAX_TLS_JOIN_RECORDS or not tried:
+            if self.tried[direction] >= MAX_TLS_JOIN_RECORDS or not (tried or self.patient):
                 self.cannot_join(direction, place)
             return None
-        if not self.client_random:
-            self.client = direction if found.label == CLIENT_SECRET else 1 - direction
+        if record.sender < 0:
+            self.client = direction if found.label == LABELS13[0][1] else 1 - direction
             self.facts.client = self.client
-            self.know_client(found.random)
+        if not self.version:
             self.version = _TLS13
             self.facts.version = _VERSIONS[_TLS13]
+        self.know_client(found.random)
         self.suite = found.cipher.suite.code
         self.facts.suite = found.cipher.suite.name
-        stream.chain = [found.cipher]
+        if self.tls13:
+            self.begin_traffic(direction, place)
+            stream.advance(found.cipher.stage)
+        stream.chain[:1] = [found.cipher]
         return found.content
+
+    def known_of(self, direction: int) -> SealedRecord:
+        """What is known of the protected records of a direction."""
+        sender = -1 if self.midstream and not self.client_random else self.role(direction)
+        return SealedRecord(
+            self.version, self.suite, self.server_random, sender, self.encrypt_then_mac, 0, None, b"", b""
+        )
 
     def cannot_join(self, direction: int, place: Provenance) -> None:
         """A direction cannot be read, since its beginning was not captured."""
+        of = len({one[0] for one in candidates(self.context.secrets, self.known_of(direction), b"")})
         reason = "the beginning of the connection was not captured"
-        of = len({one[0] for one in candidates(self.context.secrets, self.client_random, "")})
+        needed = "; TLS 1.2 and older versions need the handshake"
+        if self.unheard:
+            reason, needed = "the ClientHello was not captured", ""
         records = count(self.tried[direction], "record")
         if not self.context.secrets.given:
-            pass
+            reason = "there are no TLS secrets"
         elif not of:
-            reason += ", and there are no secrets of TLS 1.3; older versions need the handshake"
+            reason += f", and there are no secrets of {self.facts.version or 'TLS 1.3'}{needed}"
         elif self.tried[direction]:
-            reason += f", and none of the secrets of {count(of, 'connection')} opens one of {records}"
+            reason += f", and none of the secrets of {count(of, 'connection')} opens one of {records}{needed}"
         self.unreadable(direction, reason, place)
 
     # What waits for secrets
@@ -374,7 +401,7 @@ class TlsSession:
         self.held_octets += len(held.octets) + _EACH
         secrets.waiting += len(held.octets) + _EACH
         full = self.held_octets > MAX_TLS_WAITING or secrets.waiting > MAX_TLS_WAITING_ALL
-        labels = [_LABELS13[self.role(one)][1] if self.tls13 else "CLIENT_RANDOM" for one in self.lacking]
+        labels = [LABELS13[self.role(one)][1] if self.tls13 else MASTER for one in self.lacking]
         if full or all(label in self.secrets(label) for label in labels):
             self.resume(full)
 
@@ -409,6 +436,8 @@ class TlsSession:
             self.unreadable(direction, f"the cipher suite {of.name} is not supported", place)
         elif not self.context.secrets.given:
             self.unreadable(direction, "there are no TLS secrets", place)
+        elif self.sought and has_cryptography():
+            pass  # the records show whose secrets they need
         elif label not in self.secrets(label) and self.patient:
             self.lacking.append(direction)
         elif label not in self.secrets(label):
@@ -467,7 +496,7 @@ class TlsSession:
             self.encrypt_then_mac,
             self.compressed,
             self.patient,
-            self.midstream,
+            (self.midstream, self.unheard),
             tuple(self.tried),
             tuple(self.changed),
         )
@@ -476,7 +505,8 @@ class TlsSession:
     def restore(self, state: tuple[Any, ...]) -> None:
         """Go on where `dump` left off."""
         chosen, flags, self.early, lacking, held, exchange = state
-        self.encrypt_then_mac, self.compressed, self.patient, self.midstream, tried, changed = flags
+        self.encrypt_then_mac, self.compressed, self.patient, missed, tried, changed = flags
+        self.midstream, self.unheard = missed
         self.changed = set(changed)
         self.tried = list(tried)
         self.exchange = KeyExchange.load(exchange)

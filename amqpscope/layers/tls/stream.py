@@ -15,18 +15,17 @@ from typing import Any, Final
 
 from amqpscope.layers.interface import LayerStream
 from amqpscope.layers.places import Places
-from amqpscope.layers.tls.ciphers import Aead12, RecordCipher, Traffic13, load_cipher
-from amqpscope.layers.tls.records import HEADER, LIKELY, SMALLEST, plausible
-from amqpscope.layers.tls.session import (
-    ALERT,
+from amqpscope.layers.tls.ciphers import (
     APPLICATION,
-    CHANGE_CIPHER,
-    DATA,
     EARLY,
-    HeldOctets,
-    TlsSession,
+    HANDSHAKE,
+    Aead12,
+    RecordCipher,
+    Traffic13,
+    load_cipher,
 )
-from amqpscope.layers.tls.session import HANDSHAKE as HANDSHAKE_KEYS
+from amqpscope.layers.tls.records import HEADER, LIKELY, SMALLEST, plausible
+from amqpscope.layers.tls.session import ALERT, CHANGE_CIPHER, DATA, MESSAGES, HeldOctets, TlsSession
 from amqpscope.limits import (
     MAX_TLS_EARLY,
     MAX_TLS_FAILED_RECORDS,
@@ -39,8 +38,6 @@ from amqpscope.reassembly.provenance import Provenance
 from dissectors.wire import i64
 
 __all__ = ["TlsStream"]
-
-HANDSHAKE: Final = 22
 
 _DEAR: Final = 4096
 """Octets of a record that take as long to decrypt as an attempt takes without them."""
@@ -101,8 +98,8 @@ class TlsStream(LayerStream):
 
     @property
     def joining(self) -> bool:
-        """Whether no record was opened yet of a connection that was joined in the middle."""
-        return self.session.midstream and not self.chain and not self.opaque
+        """Whether the first record that opens will show the keys of this direction."""
+        return (self.session.midstream or self.session.unheard) and not self.chain and not self.opaque
 
     def inner(self, outer: i64) -> i64:
         return self.places.inner(outer)
@@ -196,6 +193,7 @@ class TlsStream(LayerStream):
         if self.blind:
             return
         if self.joining:
+            self.missing += size
             self.begin_search(offset + size)
             return
         begun = len(self.pending)
@@ -228,7 +226,7 @@ class TlsStream(LayerStream):
             self.gap(offset, size, packet, time)
 
     def finish(self, reason: str) -> None:
-        if self.joining:
+        if self.joining and (self.session.sought or self.session.tried[self.direction] > 0):
             self.session.cannot_join(self.direction, _provenance_at(self.pieces, self.at))
         while self.session.lacking:
             self.session.resume(True)
@@ -274,6 +272,10 @@ class TlsStream(LayerStream):
 
     def lose_track(self, provenance: Provenance) -> None:
         """What comes is no record."""
+        if self.joining:
+            self.missing += SMALLEST
+            self.begin_search(self.at)
+            return
         if self.opaque or not self.chain:
             self.session.unreadable(self.direction, "the next octets are no TLS record", provenance)
             self.blind = True
@@ -342,6 +344,13 @@ class TlsStream(LayerStream):
         if self.opaque:
             if kind == ALERT:
                 self.session.alert(self.direction, body, provenance)
+        elif self.joining and self.session.sealed(self.direction, int(kind)):
+            content = self.open(header, body, self.tail if self.missing or self.failed else None)
+            if content is None:
+                self.tail = body[-_BEFORE:]
+                self.failed += 1
+            else:
+                self.content(self.chain[0].kind, content, outer, provenance)
         elif not self.chain or (self.session.tls13 and kind != DATA):
             if kind != DATA:
                 self.content(kind, body, outer, provenance)
@@ -358,9 +367,7 @@ class TlsStream(LayerStream):
     def open(self, header: bytes, body: bytes, before: bytes | None) -> bytes | None:
         """What a record carries, None if it opens with no cipher and no number that it may have."""
         if self.joining:
-            content = self.session.join(self.direction, header, body, _provenance_at(self.pieces, self.at))
-            self.missing = 0
-            return content
+            return self.open_first(header, body, before)
         reach: int = 0
         chain = self.chain
         if self.missing or self.failed:
@@ -384,6 +391,24 @@ class TlsStream(LayerStream):
         self.session.context.secrets.trials += trials
         return None
 
+    def open_first(self, header: bytes, body: bytes, before: bytes | None) -> bytes | None:
+        """The same, while the client random is not known. Where the handshake shows that application data
+        were lost before the record, that is reported.
+        """
+        place = _provenance_at(self.pieces, self.at)
+        lost = int(self.reach()) if self.missing or self.failed else 0
+        content = self.session.join(self.direction, header, body, before, lost, place)
+        if content is not None:
+            now = self.chain[0]
+            missing = max(self.missing, SMALLEST)
+            self.missing = self.failed = 0
+            self.tail = b""
+            # Before TLS 1.3 the first record is of the handshake.
+            first = 1 if self.session.tls13 else 2
+            if self.session.unheard and now.stage == APPLICATION and now.number > first:
+                self.tear(self.given, missing, place.packet, place.time)
+        return content
+
     def reach(self) -> i64:
         """How many record numbers may have been lost."""
         most = MAX_TLS_LOST_RECORDS
@@ -395,7 +420,7 @@ class TlsStream(LayerStream):
         """A record with a body of so many octets does not authenticate."""
         now = self.chain[0]
         self.failed += 1
-        early = self.session.early and now.stage == HANDSHAKE_KEYS
+        early = self.session.early and now.stage == HANDSHAKE
         begun = now.number > 0 or self.given > 0 or early
         if self.failed > MAX_TLS_FAILED_RECORDS or not (begun or self.missing):
             what = (
@@ -409,7 +434,7 @@ class TlsStream(LayerStream):
         """What a record carries, in the clear or decrypted."""
         if kind == DATA:
             self.application(octets, outer, provenance)
-        elif kind == HANDSHAKE:
+        elif kind == MESSAGES:
             self.handshake(octets, provenance)
         elif kind == ALERT:
             self.session.alert(self.direction, octets, provenance)
