@@ -38,6 +38,10 @@ class Places:
             del self._even[:MAX_LAYER_PLACES]
             self._forgotten = True
 
+    def end(self) -> i64:
+        """The newest mark: so many octets below are accounted for."""
+        return self._outer[-1] if self._outer else 0
+
     def inner(self, outer: i64) -> i64:
         """How many octets the first `outer` ones below carry; -1 if that is not known any more."""
         if outer != self._asked or outer < 0:

@@ -26,9 +26,9 @@ LABELS: Final = frozenset(
 )
 """The labels of the secrets that are used. The others are of no use for reading."""
 
-# Octets of a client random, and of the longest secret.
+# Octets of a client random, and of secrets. Others are of a line that is not whole.
 _RANDOM: Final = 32
-_LONGEST: Final = 64
+_SIZES: Final = (32, 48)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -100,7 +100,7 @@ class Secrets:
 
     def _take_secret(self, name: bytes, random: bytes, secret: bytes) -> bool:
         label = name.decode("ascii", "replace")
-        if label not in LABELS or len(random) != 2 * _RANDOM or len(secret) > 2 * _LONGEST:
+        if label not in LABELS or len(random) != 2 * _RANDOM or len(secret) // 2 not in _SIZES:
             return False
         try:
             key = bytes.fromhex(random.decode("ascii"))

@@ -253,7 +253,7 @@ class TlsSession:
             if label in secrets:
                 chain += self.traffic(secrets[label], stage)
         if not chain or chain[-1].stage != APPLICATION:
-            self.lack(direction, labels[1], place)
+            self.lack(direction, labels[1], labels[1] in secrets, place)
         else:
             self.give(direction, chain)
 
@@ -278,7 +278,7 @@ class TlsSession:
             or not of.mode
             or not has_cryptography()
         ):
-            self.lack(direction, MASTER, place)
+            self.lack(direction, MASTER, bool(master), place)
             return None
         randoms = (self.client_random, self.server_random)
         try:
@@ -427,8 +427,8 @@ class TlsSession:
 
     # What cannot be read
 
-    def lack(self, direction: int, label: str, place: Provenance) -> None:
-        """There is no cipher for a direction."""
+    def lack(self, direction: int, label: str, known: bool, place: Provenance) -> None:
+        """There is no cipher for a direction. label: of the secret that it needs. known: there was one."""
         of = suite(self.suite)
         if self.compressed:
             self.unreadable(direction, "the records are compressed", place)
@@ -438,9 +438,9 @@ class TlsSession:
             self.unreadable(direction, "there are no TLS secrets", place)
         elif self.sought and has_cryptography():
             pass  # the records show whose secrets they need
-        elif label not in self.secrets(label) and self.patient:
+        elif not known and self.patient:
             self.lacking.append(direction)
-        elif label not in self.secrets(label):
+        elif not known:
             self.unreadable(direction, self.without(label), place)
         elif not has_cryptography():
             what = 'the package cryptography is missing (pip install "amqpscope[tls]")'
@@ -472,12 +472,15 @@ class TlsSession:
         if self.context.secrets.given:
             notes.report("capture/tls", place.packet, place.time, f"TLS is not decrypted: {reason}")
 
-    def decrypted(self) -> None:
+    def decrypted(self, place: Provenance) -> None:
         """Application data can be read."""
         if not self.facts.decrypted:
             self.facts.decrypted = True
             if not self.facts.unread:
                 self.context.notes.connection.encrypted = False
+            for stream in self.streams:
+                if stream.opaque:
+                    stream.leave(stream.at + len(stream.pending), place)
 
     def alert(self, direction: int, octets: bytes, place: Provenance) -> None:
         """An alert: two octets, or more if it cannot be read."""

@@ -126,6 +126,10 @@ class TlsStream(LayerStream):
             start += skipped
             offset += skipped
             self.at = offset
+        if self.opaque:
+            self.leave(offset + (end - start), provenance)
+        if self.blind:
+            self.at = offset + (end - start)
         if self.blind or start == end:
             return
         if self.searching:
@@ -190,6 +194,9 @@ class TlsStream(LayerStream):
             return
         if self.opaque:
             self.blind = True
+            self.pending = bytearray()
+            self.at = offset + size
+            self.leave(self.at, place)
         if self.blind:
             return
         if self.joining:
@@ -215,6 +222,16 @@ class TlsStream(LayerStream):
         self.missing += begun
         self.begin_search(offset + size)
         self.tear(self.given, size, packet, time)
+
+    def leave(self, outer: i64, place: Provenance) -> None:
+        """The octets up to this one of TCP's stream are not read. Where others of the connection are read,
+        these are reported as missing, so that nobody takes the direction for silent.
+        """
+        size = outer - self.places.end()
+        if size > 0 and self.session.facts.decrypted:
+            self.above.tear(self.given, size, place.packet, place.time)
+            self.given += size
+            self.places.add(outer, self.given, True)
 
     def tear(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         """Report so many octets of TCP as a hole of unknown size."""
@@ -471,7 +488,7 @@ class TlsStream(LayerStream):
             return
         self.session.facts.established = True
         if octets:
-            self.session.decrypted()
+            self.session.decrypted(provenance)
             self.above.data(self.given, octets, 0, len(octets), provenance)
             self.given += len(octets)
             self.place(outer)
