@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from layers.test_tls import recorded, talk
 from layers.test_tls_secrets import capture_of, secrets_block
+from support.conversation import Conversation
 from support.lakes import written
 from support.tls import Ends, TlsRecording, credentials
 
@@ -112,6 +113,31 @@ def test_a_worker_asks_for_what_it_needs(made: Made) -> None:
         assert not [form for form in made.forms() if form in sent]
         assert server.address.password.hex() not in repr(terms)
         assert repr(server.address.password) not in repr(terms)
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_the_driver_finds_out_whose_secrets_a_record_needs(tmp_path: Path, version: str) -> None:
+    """The ClientHello was not captured, so that a worker cannot ask for the secrets of a client random."""
+    recording = recorded(talk(), Ends.make(version))
+    keylog = tmp_path / "keys.txt"
+    keylog.write_bytes(recording.keylog + recorded(talk()[:2], Ends.make(version)).keylog)
+    d = Conversation()
+    with d.missed():
+        d.client.say(recording.turns[0].octets)
+    for turn in recording.turns[1:]:
+        (d.client if turn.direction == 0 else d.server).say(turn.octets)
+    (tmp_path / "0.pcap").write_bytes(d.pcap())
+    plain = TlsRecording.__new__(TlsRecording)
+    plain.turns = talk()
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "plain.pcap").write_bytes(capture_of(plain).pcap())
+    server = SecretsServer(tls_secrets([str(keylog)]), "127.0.0.1")
+    try:
+        rows = in_process(tmp_path / "0.pcap", RowTerms(secrets=server.address))
+        wanted = in_process(tmp_path / "plain" / "plain.pcap", RowTerms())
+        assert said(rows["frames"], "0.pcap") == said(wanted["frames"], "plain.pcap") != []
     finally:
         server.close()
 
