@@ -12,7 +12,7 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -46,6 +46,15 @@ CASES = [
     for version, suite in (ALL if in_ci() else DEFAULT)
     for pair in PAIRS
 ]
+
+PRE_SHARED = [
+    ("1.2", "PSK-AES128-GCM-SHA256"),
+    ("1.2", "ECDHE-PSK-CHACHA20-POLY1305"),
+    ("1.2", "DHE-PSK-AES256-CBC-SHA384"),
+    ("1.2", "RSA-PSK-AES128-CBC-SHA256"),
+    ("1.3", "TLS_AES_128_GCM_SHA256"),
+]
+"""Suites for a key that both peers have (RFC 4279, RFC 8446, section 4.2.11)."""
 
 
 class Piped:
@@ -115,21 +124,21 @@ def limited(context: ssl.SSLContext, version: str, suites: str) -> ssl.SSLContex
     return context
 
 
-def openssl_options(version: str, suites: str) -> list[str]:
-    options = ["-quiet", "-tls1_3" if version == "1.3" else "-tls1_2"]
+def openssl_options(version: str, suites: str, more: Sequence[str]) -> list[str]:
+    options = ["-quiet", "-tls1_3" if version == "1.3" else "-tls1_2", *more]
     if suites:
         options += ["-ciphersuites", suites] if version == "1.3" else ["-cipher", f"{suites}:@SECLEVEL=0"]
     return options
 
 
 @contextmanager
-def server(kind: str, version: str, suites: str) -> Iterator[tuple[int, Peer]]:
-    """A server that listens, and its port."""
+def server(kind: str, version: str, suites: str, more: Sequence[str]) -> Iterator[tuple[int, Peer]]:
+    """A server that listens, and its port. more: options of OpenSSL's programs."""
     peer: Peer
     if kind == "openssl":
         port = free_port()
         line = ["openssl", "s_server", "-port", str(port), "-cert", credentials(), "-naccept", "1"]
-        peer = Piped([*line, *openssl_options(version, suites)])
+        peer = Piped([*line, *openssl_options(version, suites, more)])
         listening(port)
         yield port, peer
     else:
@@ -157,10 +166,10 @@ def tables() -> str:
     return "".join(file.read_text() for file in files if file.exists())
 
 
-def client(kind: str, version: str, suites: str, port: int, keylog: Path) -> Peer:
+def client(kind: str, version: str, suites: str, more: Sequence[str], port: int, keylog: Path) -> Peer:
     if kind == "openssl":
         line = ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-keylogfile", str(keylog)]
-        return Piped([*line, *openssl_options(version, suites)])
+        return Piped([*line, *openssl_options(version, suites, more)])
     if kind == "node":
         return Piped(["node", f"--tls-keylog={keylog}", "-e", NODE, str(port), f"TLSv{version}", suites])
     context = limited(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), version, suites)
@@ -170,10 +179,10 @@ def client(kind: str, version: str, suites: str, port: int, keylog: Path) -> Pee
     return Python(lambda: context.wrap_socket(socket.create_connection(("127.0.0.1", port), PATIENCE)))
 
 
-@pytest.mark.parametrize(("talker", "listener", "version", "suites"), CASES)
-def test_a_conversation_of_two_programs(
-    tmp_path: Path, talker: str, listener: str, version: str, suites: str
-) -> None:
+def said(
+    tmp_path: Path, talker: str, listener: str, version: str, suites: str, more: Sequence[str] = ()
+) -> Relay:
+    """What two programs say to each other, which is read like the same in the clear."""
     for program in {talker, listener} - {"python"}:
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
@@ -181,8 +190,8 @@ def test_a_conversation_of_two_programs(
         pytest.skip("no table of the listening ports")
     turns = talk()
     keylog = tmp_path / "keys.txt"
-    with server(listener, version, suites) as (port, served), Relay(port) as relay:
-        asks = client(talker, version, suites, relay.port, keylog)
+    with server(listener, version, suites, more) as (port, served), Relay(port) as relay:
+        asks = client(talker, version, suites, more, relay.port, keylog)
         for direction, octets in turns:
             peers = (asks, served)
             peers[direction].send(octets)
@@ -193,3 +202,23 @@ def test_a_conversation_of_two_programs(
     assert [one[0:2] for one in read.findings] == [one[0:2] for one in clear.findings] != []
     facts = read.connection.tls
     assert facts is not None and facts.version == f"TLS {version}" and not facts.unread
+    return relay
+
+
+@pytest.mark.parametrize(("talker", "listener", "version", "suites"), CASES)
+def test_a_conversation_of_two_programs(
+    tmp_path: Path, talker: str, listener: str, version: str, suites: str
+) -> None:
+    said(tmp_path, talker, listener, version, suites)
+
+
+@pytest.mark.parametrize(("version", "suites"), PRE_SHARED if in_ci() else [PRE_SHARED[0], PRE_SHARED[-1]])
+def test_keys_that_are_shared_before(tmp_path: Path, version: str, suites: str) -> None:
+    said(tmp_path, "openssl", "openssl", version, suites, ["-psk", "c0ffee" * 8])
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_handshake_messages_over_several_records(tmp_path: Path, version: str) -> None:
+    relay = said(tmp_path, "openssl", "openssl", version, "", ["-max_send_frag", "512"])
+    server_hello = b"".join(turn.octets for turn in relay.turns[:2] if turn.direction == 1)
+    assert len(server_hello) > 1024
