@@ -361,15 +361,15 @@ class TlsStream(LayerStream):
         if self.opaque:
             if kind == ALERT:
                 self.session.alert(self.direction, body, provenance)
-        elif self.joining and self.session.sealed(self.direction, int(kind)):
-            content = self.open(header, body, self.tail if self.missing or self.failed else None)
-            if content is None:
-                self.tail = body[-_BEFORE:]
-                self.failed += 1
-            else:
-                self.content(self.chain[0].kind, content, outer, provenance)
         elif not self.chain or (self.session.tls13 and kind != DATA):
-            if kind != DATA:
+            if self.joining and self.session.sealed(self.direction, int(kind)):
+                content = self.open(header, body, self.tail if self.missing or self.failed else None)
+                if content is None:
+                    self.tail = body[-_BEFORE:]
+                    self.failed += 1
+                else:
+                    self.content(self.chain[0].kind, content, outer, provenance)
+            elif kind != DATA:
                 self.content(kind, body, outer, provenance)
             elif self.session.early:
                 self.tear(self.given, len(body), provenance.packet, provenance.time)
