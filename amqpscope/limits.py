@@ -283,12 +283,11 @@ MAX_TLS_TRIALS_ALL: Final = 4_000_000
 """The same of all connections of a capture: some ten seconds."""
 
 MAX_TLS_JOIN_CONNECTIONS: Final = 512
-"""Connections of key logs whose secrets are tried on a TLS connection that was joined in the middle, the
+"""Connections of key logs whose secrets are tried on a TLS connection whose client random is not known, the
 newest first: 0.1 s for each record that is tried."""
 
 MAX_TLS_JOIN_RECORDS: Final = 4
-"""Records of a direction that was joined in the middle which are tried. The first ones may be of the
-handshake, or none at all."""
+"""Records of a direction that are tried then. The first ones may be of the handshake, or none at all."""
 
 MAX_TLS_JOIN_NUMBERS: Final = 32_768
 """Record numbers that are guessed where the suite does not show the number, of all secrets together: about a
@@ -301,7 +300,8 @@ MAX_TLS_JOIN_UPDATES: Final = 1
 """How often keys may have been updated before the capture began. Few programs ever do."""
 
 MAX_TLS_JOIN_TRIALS_ALL: Final = 250_000
-"""Attempts to join TLS connections in the middle, of all connections of a capture: some twenty seconds."""
+"""Attempts to find the secrets of TLS connections whose client random is not known, of all connections of a
+capture: some twenty seconds."""
 
 MAX_TLS_FAILED_RECORDS: Final = 64
 """Records in a row that do not authenticate, after which a direction is given up: the secret is another
