@@ -143,8 +143,10 @@ CAPTURE_NOTES: Final = (
     ),
     CaptureNote(
         ("capture/tls",),
-        "TLS secrets were given, but a connection was not decrypted. The note gives the reason.",
-        "The connection counts as encrypted, so nothing is reported about its content.",
+        "TLS secrets were given, but a connection or one of its directions was not decrypted. The note gives "
+        "the reason.",
+        "Nothing is reported about what was not decrypted. A direction that was not decrypted, while the "
+        "other one was, counts as not captured.",
     ),
 )
 
