@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from support.connection_harness import ConnectionHarness
 from support.tls import Ends, TlsRecording, Turn
 
+from amqpscope.input.key_log import tls_secrets
 from amqpscope.layers.secrets import Secrets
 from amqpscope.model.records import FrameRecord
 
@@ -184,3 +187,37 @@ def test_a_suite_that_is_not_read() -> None:
     assert notes(read(turns, [recording.keylog])) == [
         "TLS is not decrypted: the cipher suite TLS_RSA_WITH_RC4_128_SHA is not supported"
     ]
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("late", [1, 2, 5])
+def test_a_key_log_that_grows(tmp_path: Path, version: str, late: int) -> None:
+    """A client writes its secrets once it has the answer of the server."""
+    recording = recorded(talk(), Ends.make(version))
+    path = tmp_path / "keys.txt"
+    path.write_bytes(b"")
+    harness = ConnectionHarness()
+    harness.output.secrets = Secrets(tls_secrets([str(path)], growing=True))
+    harness.skip(0, len(recording.turns[0].octets))
+    for number, turn in enumerate(recording.turns[1:], 1):
+        if number == late:
+            path.write_bytes(recording.keylog)
+        harness.send(turn.direction, turn.octets)
+    harness.finish()
+    assert [one[:2] for one in frames(harness)] == [one[:2] for one in frames(CLEAR)]
+    assert notes(harness) == []
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_attempts_are_bounded(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr("amqpscope.layers.tls.joining.MAX_TLS_JOIN_TRIALS_ALL", 20)
+    recording = recorded(talk(), Ends.make(version))
+    secrets = secrets_of(*others(3))
+    for _ in range(8):
+        harness = ConnectionHarness()
+        harness.output.secrets = secrets
+        harness.skip(0, len(recording.turns[0].octets))
+        for turn in recording.turns[1:]:
+            harness.send(turn.direction, turn.octets)
+        harness.finish()
+    assert 20 <= secrets.joining < 30
