@@ -191,6 +191,26 @@ def files(path: Path, recording: TlsRecording) -> tuple[Path, Path]:
     return capture, keys
 
 
+def test_several_key_logs(tmp_path: Path, recording: TlsRecording) -> None:
+    """Each has the secrets of another connection."""
+    other = recorded(talk(), Ends.make("1.2"))
+    d = Conversation()
+    again = Conversation(client="10.0.0.7:40000")
+    options = []
+    for number, (of, conversation) in enumerate(((recording, d), (other, again))):
+        for turn in of.turns:
+            (conversation.client if turn.direction == 0 else conversation.server).say(turn.octets)
+        (tmp_path / f"{number}.pcap").write_bytes(conversation.pcap())
+        (tmp_path / f"{number}.keys").write_bytes(of.keylog)
+        options += ["--tls-keylog", str(tmp_path / f"{number}.keys")]
+    for number in (0, 1):
+        path = tmp_path / f"{number}.pcap"
+        read = CliRunner().invoke(app, ["read", *options, "--format", "ndjson", str(path)])
+        assert read.exit_code == 0
+        shown = [json.loads(line) for line in read.output.splitlines()]
+        assert [one["name"] for one in shown if "name" in one] == [one[1] for one in Read(talk()).frames]
+
+
 def test_from_python(tmp_path: Path, recording: TlsRecording) -> None:
     capture, keys = files(tmp_path, recording)
     frames = [one.frame.name for one in amqpscope.read(capture, tls_keylog=[str(keys)])]
