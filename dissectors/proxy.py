@@ -66,9 +66,14 @@ def proxy_size(octets: bytes) -> i64:
     return MORE if len(octets) < _MAX_LINE else NONE
 
 
-def proxy_begun(octets: bytes) -> bool:
-    """Whether a stream of which only these octets were captured begins with a PROXY header."""
-    return len(octets) >= _RECOGNISABLE and proxy_size(octets) != NONE
+def proxy_begun(octets: bytes, lost: bool = True) -> bool:
+    """Whether a stream of which only these octets were captured begins with a PROXY header.
+
+    lost: octets behind them were not captured. Else the stream may have ended there, and fewer octets than
+    every header begins with tell nothing.
+    """
+    least: i64 = _RECOGNISABLE if lost else len(_SIGNATURE if octets[:1] == _SIGNATURE[:1] else _LINE)
+    return len(octets) >= least and proxy_size(octets) != NONE
 
 
 def proxy_header(octets: bytes, size: i64) -> ProxyHeader:

@@ -114,7 +114,7 @@ class ProxyStream(LayerStream):
         about = f"a PROXY header (version {header.version}, {header.size} octets) sent by {sender}"
         if header.size == 0:
             about = f"a PROXY header (version {header.version}) sent by {sender}"
-            client = f"only the first {self.size} octets were captured"
+            client = f"the capture has only the first {self.size} octets"
         notes.add("capture/proxy", self.packet, self.time, f"{about}: {client}")
 
     def dump(self) -> tuple[object, ...]:
@@ -166,7 +166,8 @@ def _begins(opening: LayerOpening) -> i64:
         return NONE
     size = proxy.proxy_size(opening.octets)
     if size == proxy.MORE and opening.closed:
-        return BEGINS if proxy.proxy_begun(opening.octets) and not opening.passed else NONE
+        begun = proxy.proxy_begun(opening.octets, opening.lost)
+        return BEGINS if begun and not opening.passed else NONE
     if size == proxy.MORE:
         return MORE
     return NONE if size == proxy.NONE else BEGINS

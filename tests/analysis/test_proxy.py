@@ -8,7 +8,7 @@ import ipaddress
 import random
 
 import pytest
-from support.connection_harness import ConnectionHarness
+from support.connection_harness import ACK, FIN, RST, ConnectionHarness
 from support.conversation import Conversation
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
@@ -255,7 +255,24 @@ def test_a_header_whose_end_was_not_captured(lost: int, front: bytes, version: i
     assert not [problem for frame in own for problem in frame.problems if problem.code.isupper()]
     about = f"a PROXY header (version {version}) sent by {harness.connection.end(0)[0]}"
     (detail,) = [note.detail for note in harness.notes if note.code == "capture/proxy"]
-    assert detail.startswith(about) and detail.endswith(f"only the first {len(front)} octets were captured")
+    assert detail.startswith(about) and detail.endswith(f"the capture has only the first {len(front)} octets")
+
+
+@pytest.mark.parametrize("end", [FIN | ACK, RST])
+@pytest.mark.parametrize(
+    ("front", "known"),
+    [(b"PROX", False), (b"PROXY ", True), (b"\r\n\r\n", False), (SIGNATURE, True), (binary()[:15], True)],
+)
+def test_a_stream_that_ends_in_a_header(front: bytes, known: bool, end: int) -> None:
+    """A person who presses the return key sends what a header of version 2 begins with."""
+    harness = ConnectionHarness()
+    harness.send(0, front)
+    harness.send(1, b"AMQP\0\1\0\0")
+    harness.end(0, end)
+    harness.finish()
+    details = [note.detail for note in harness.notes if note.code == "capture/proxy"]
+    assert len(details) == known
+    assert all(detail.endswith(f"the capture has only the first {len(front)} octets") for detail in details)
 
 
 @pytest.mark.parametrize("front", [b"\r\n\r", b"PRO", b"PRI * HTTP/2.0"])
