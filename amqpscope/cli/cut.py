@@ -28,7 +28,7 @@ from amqpscope.cutting.cut import CutResult, CutSource, Disguise, Wish
 from amqpscope.cutting.cut import cut as cut_capture
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.policy.replacement import Replacement, replace_text
-from dissectors.wording import count
+from dissectors.wording import are, count
 
 __all__ = ["EPILOG", "cut"]
 
@@ -79,16 +79,28 @@ _NEAR = 100
 CUT_NAME = "cut.pcapng"
 """The cut in the folder of a report."""
 
-# Each line is a rule, in the form that Wireshark imports.
+# Each line is a rule, in the form that Wireshark imports; the file of a profile has the same form.
 _COLORING = """\
 @amqpscope: error@frame.comment matches "^error "@[65535,52428,52428][32768,0,0]
 @amqpscope: warning@frame.comment matches "^warning "@[65535,61166,47802][26214,16384,0]
 @amqpscope: possible or note@frame.comment matches "^(possible|note) "@[58082,60909,65535][0,0,26214]
 """
 
+# The columns of a profile, in the form of Wireshark's own file: pairs of a title and a format.
+_PREFERENCES = """\
+gui.column.format:
+\t"No.", "%m",
+\t"Time", "%t",
+\t"Source", "%s",
+\t"Destination", "%d",
+\t"Protocol", "%p",
+\t"Finding", "%Cus:frame.comment:0:R",
+\t"Info", "%i"
+"""
+
 _KEPT = (
-    "times, sizes, standard words, product names, versions, mechanisms, error conditions, numbers of the "
-    "protocol and numbers below 256"
+    "times, sizes, standard words outside credentials, ids and bodies, product names, versions, mechanisms, "
+    "error conditions, numbers of the protocol and numbers below 256"
 )
 
 
@@ -124,6 +136,16 @@ def cut(
             metavar="FILE",
             help="Also write coloring rules for Wireshark (View > Coloring Rules > Import), which color "
             "packets with findings.",
+        ),
+    ] = None,
+    wireshark_profile: Annotated[
+        str | None,
+        typer.Option(
+            "--wireshark-profile",
+            metavar="FOLDER",
+            help="Also write a profile for Wireshark: the coloring rules, and a column with the findings. "
+            "Wireshark finds a profile in the folder `profiles` of its personal configuration (Help > About "
+            "Wireshark > Folders).",
         ),
     ] = None,
     connection: Annotated[str | None, connection_option("Keep", _CHOOSE)] = None,
@@ -199,6 +221,10 @@ def cut(
     if around is not None and not selection.everything:
         raise FilterError(f"--around: cannot be combined with {selection.words.split()[0]}")
     output = _checked_output(path, output, report)
+    if wireshark_profile is not None:
+        from amqpscope.cli.cut_report import new_folder
+
+        new_folder(wireshark_profile)
     if not anonymise and (key is not None or ports):
         raise FilterError(f"{'--ports' if key is None else '--key'}: only with --anonymise")
     disguise = (
@@ -225,6 +251,9 @@ def cut(
             write_report(report, output, shown, disguise is not None)
     if coloring is not None:
         replace_text(coloring, _COLORING)
+    if wireshark_profile is not None:
+        replace_text(os.path.join(wireshark_profile, "colorfilters"), _COLORING)
+        replace_text(os.path.join(wireshark_profile, "preferences"), _PREFERENCES)
     notes_to_stderr(source.name, result.notes)
     _report(output, result)
     return Status.FINE
@@ -282,11 +311,12 @@ def _report(output: str, result: CutResult) -> None:
         )
     if result.anonymised is not None:
         _report_anonymised(output, result.anonymised)
+    why = "packets were left out" if left else "values were replaced"
     if result.missing:
         missing = count(len(result.missing), "finding")
-        say(f"{output}: {missing} of the original are not found, because packets were left out")
+        say(f"{output}: {missing} of the original {are(len(result.missing))} not found, because {why}")
     if result.new:
-        say(f"{output}: {count(len(result.new), 'possible finding')} only because packets were left out")
+        say(f"{output}: {count(len(result.new), 'possible finding')} only because {why}")
     if result.unsaid:
         say(f"{output}: {count(result.unsaid, 'finding')} left out, there are too many")
 

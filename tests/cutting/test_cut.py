@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support.commands import amqpscope
 from support.recorded import blocks_of, packets_of
+from support.tshark import tshark_version
 
 from amqpscope import __version__ as amqpscope_version
 
@@ -188,3 +190,23 @@ def test_coloring_rules_are_lines_that_wireshark_imports(
         assert re.fullmatch(r"@[^@]+@frame\.comment matches \"[^@]+\"@\[\d+,\d+,\d+\]\[\d+,\d+,\d+\]", line)
     for _, text in comments("out.pcapng"):
         assert re.match("(?:error|warning|possible|note) ", text)
+
+
+@pytest.mark.skipif(tshark_version() is None, reason="no tshark")
+def test_a_profile_colors_packets_and_shows_findings(
+    faults: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(Path("config").absolute()))
+    profile = Path("config/wireshark/profiles/amqpscope")
+    result = amqpscope(capsys, "cut", faults, "-o", "out.pcapng", "--wireshark-profile", profile)
+    assert result.status == 0, result.err
+    said = {packet for packet, _ in comments("out.pcapng")}
+    fields = ("frame.number", "frame.coloring_rule.name", "_ws.col.Finding")
+    command = ["tshark", "-r", "out.pcapng", "-C", "amqpscope", "--color", "-T", "fields"]
+    command += [word for field in fields for word in ("-e", field)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = [line.split("\t") for line in shown.splitlines()]
+    assert said and {int(row[0]) for row in rows if row[1].startswith("amqpscope: ")} == said
+    assert {int(row[0]) for row in rows if row[2]} == said
+    again = amqpscope(capsys, "cut", faults, "-o", "out.pcapng", "--wireshark-profile", profile)
+    assert again.status == 2 and "the folder is not empty" in again.err
