@@ -99,8 +99,8 @@ gui.column.format:
 """
 
 _KEPT = (
-    "times, sizes, standard words outside credentials, ids and bodies, product names, versions, mechanisms, "
-    "error conditions, numbers of the protocol and numbers below 256"
+    "times, sizes, standard words outside credentials, message ids and bodies, product names, versions, "
+    "mechanisms, error conditions, numbers of the protocol and numbers below 256"
 )
 
 

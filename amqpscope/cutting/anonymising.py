@@ -29,7 +29,7 @@ from amqpscope.input.capture import BLOCK, Capture
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.reassembly.sequence import unwrap
-from dissectors.proxy import proxy_size
+from dissectors.proxy import proxy_begun, proxy_size
 
 __all__ = ["Anonymised", "anonymise"]
 
@@ -74,11 +74,13 @@ def anonymise(
     stand_ins = StandIns(key)
     overlay = Overlay()
     try:
-        masking = _Masking(stand_ins, overlay, without)
+        masking = _Masking(stand_ins, overlay, loose, without)
         with capture:
             survey = CutSurvey(capture)
             survey.read(masking.take, masking.over)
-        rebuilding = _Rebuilding(survey, masking, recorder_at(out), ports, loose)
+        if masking.enclosed:
+            _Enclosing(survey, masking).run(path)
+        rebuilding = _Rebuilding(survey, masking, recorder_at(out), ports)
         rebuilding.run(path)
         streams = [survey.streams[number] for number in rebuilding.numbers]
         return Anonymised(rebuilding.numbers, streams, stand_ins.counts, masking.left_out, overlay.unread)
@@ -87,14 +89,20 @@ def anonymise(
 
 
 class _Masking:
-    """Masks all frames. origins: of each connection that can be written, the sequence numbers of offset 0."""
+    """Masks all frames. origins: of each connection that can be written, the sequence numbers of offset 0.
+    enclosed: whether one of these has octets before or around its frames.
+    """
 
-    def __init__(self, stand_ins: StandIns, overlay: Overlay, without: Collection[int]) -> None:
+    def __init__(
+        self, stand_ins: StandIns, overlay: Overlay, loose: Collection[int], without: Collection[int]
+    ) -> None:
+        self._loose = loose
         self._without = without
         self.stand_ins = stand_ins
         self.overlay = overlay
         self.origins: dict[int, tuple[Connection, int, int]] = {}
         self.left_out: dict[str, int] = {}
+        self.enclosed = False
         self._maskers: dict[tuple[int, int], Masker] = {}
 
     def take(self, record: FrameRecord) -> None:
@@ -121,10 +129,19 @@ class _Masking:
         else:
             origins = [int(analysis.tcp.stream(direction).origin) for direction in (0, 1)]
             self.origins[number] = (connection, origins[0], origins[1])
+            self.enclosed = self.enclosed or _is_enclosed(connection)
         for direction in (0, 1):
             masker = self._maskers.pop((number, direction), None)
             for offset, octets in masker.finish() if masker is not None else []:
                 self.overlay.put(number, direction, offset, octets)
+
+    def masked(self, connection: Connection, direction: int, offset: int, octets: bytes) -> bytes:
+        """What stands for octets of a stream of frames, from this offset on."""
+        # What another protocol begins with shows which one it is.
+        number = number_of(connection)
+        read = len(octets) if number in self._loose else max(_BEGIN - offset, 0)
+        otherwise = scrubbed(octets[:read], self.stand_ins) + bytes(max(len(octets) - read, 0))
+        return self.overlay.get(number, direction, offset, otherwise)
 
 
 def _obstacle(connection: Connection) -> str:
@@ -139,7 +156,109 @@ def _obstacle(connection: Connection) -> str:
     return "" if connection.protocol in PROTOCOLS else "no AMQP 1.0 or 0-9-1"
 
 
-class _Rebuilding(SegmentSink):
+class _Segments(SegmentSink):
+    """Reads the segments of the connections that are written, each with its place in its stream."""
+
+    def __init__(self, survey: CutSurvey, masking: _Masking) -> None:
+        super().__init__()
+        self._survey = survey
+        self._masking = masking
+        # How far each direction is: what a sequence number is near to.
+        self._near: dict[tuple[int, int], int] = {}
+
+    def run(self, path: str) -> None:
+        """Read the capture."""
+        source = CaptureSource(path)
+        try:
+            reader = source.start(self, PacketDecoder(self))
+            while block := source.read(BLOCK):
+                reader.feed(block)
+                self.block_over()
+            reader.finish()
+        finally:
+            source.close()
+            self.over()
+
+    def block_over(self) -> None:
+        """A part of the file was read."""
+
+    def over(self) -> None:
+        """The whole file was read, or that failed."""
+
+    def segment(self, segment: Segment) -> None:
+        stream = self._survey.streams[int(segment.packet)]
+        known = self._masking.origins.get(stream)
+        if known is None:
+            return
+        connection, *origins = known
+        direction = 0 if segment.key == connection.key else 1
+        place = (stream, direction)
+        first = int(segment.seq) + (1 if int(segment.flags) & _SYN else 0)
+        offset = int(unwrap(first, origins[direction], self._near.get(place, 0)))
+        self._near[place] = offset
+        self.placed(segment, connection, direction, offset)
+
+    def placed(self, segment: Segment, connection: Connection, direction: int, offset: int) -> None:
+        """The next segment. offset: of its octets in the stream of its direction."""
+        raise NotImplementedError
+
+
+class _Enclosing(_Segments):
+    """Masks the octets that stand before or around frames, in the order of their streams: a PROXY header, and
+    what WebSocket puts around its payloads.
+    """
+
+    def __init__(self, survey: CutSurvey, masking: _Masking) -> None:
+        super().__init__(survey, masking)
+        self._octets = Overlay()
+
+    def placed(self, segment: Segment, connection: Connection, direction: int, offset: int) -> None:
+        if _is_enclosed(connection):
+            octets = segment.buf[int(segment.start) : int(segment.end)]
+            self._octets.put(number_of(connection), direction, offset, octets)
+
+    def over(self) -> None:
+        try:
+            for connection, _, _ in self._masking.origins.values():
+                for direction in (0, 1):
+                    if connection.websocket is not None:
+                        self._mask_websocket(connection, direction)
+                    elif connection.proxied:
+                        self._mask_proxy(connection, direction)
+        finally:
+            self._octets.close()
+
+    def _read(self, connection: Connection, direction: int, at: int) -> bytes:
+        """The next octets of a direction from here on, up to where some are missing."""
+        number = number_of(connection)
+        size = min(self._octets.extent(number, direction) - at, BLOCK)
+        return self._octets.get(number, direction, at, bytes(size)) if size > 0 else b""
+
+    def _mask_websocket(self, connection: Connection, direction: int) -> None:
+        """All that a direction says."""
+        masking = self._masking
+        inner = partial(masking.masked, connection, direction)
+        masker = WebSocketMasker(masking.stand_ins, inner)
+        at = 0
+        while octets := self._read(connection, direction, at):
+            masking.overlay.put(number_of(connection), _OUTER + direction, at, masker.take(octets))
+            at += len(octets)
+
+    def _mask_proxy(self, connection: Connection, direction: int) -> None:
+        """A header that a direction begins with."""
+        front = self._read(connection, direction, 0)
+        size = int(proxy_size(front))
+        if size > 0 or proxy_begun(front):
+            header = masked_header(front[:size] if size > 0 else front, self._masking.stand_ins)
+            self._masking.overlay.put(number_of(connection), direction, 0, header)
+
+
+def _is_enclosed(connection: Connection) -> bool:
+    """Whether octets stand before or around the frames of a connection."""
+    return connection.proxied or connection.websocket is not None
+
+
+class _Rebuilding(_Segments):
     """Writes each segment anew."""
 
     def __init__(
@@ -148,56 +267,31 @@ class _Rebuilding(SegmentSink):
         masking: _Masking,
         recorder: PcapngRecorder,
         ports: bool,
-        loose: Collection[int],
     ) -> None:
-        super().__init__()
-        self._loose = loose
+        super().__init__(survey, masking)
         self.numbers = [0]
-        self._survey = survey
-        self._masking = masking
         self._recorder = recorder
         self._ports = ports
-        # How far each direction is: what a sequence number is near to.
-        self._near: dict[tuple[int, int], int] = {}
-        # Of each direction of WebSocket, the next octet and what masks it.
-        self._websockets: dict[tuple[int, int], tuple[int, WebSocketMasker]] = {}
 
-    def run(self, path: str) -> None:
-        """Read the capture and write all of it."""
-        source = CaptureSource(path)
-        try:
-            reader = source.start(self, PacketDecoder(self))
-            while block := source.read(BLOCK):
-                reader.feed(block)
-                self._recorder.flush()
-            reader.finish()
-        finally:
-            source.close()
-            self._recorder.finish(0, [], [])
+    def block_over(self) -> None:
+        self._recorder.flush()
+
+    def over(self) -> None:
+        self._recorder.finish(0, [], [])
 
     def dropped(self, packet: int, time: int, count: int) -> None:
         self._recorder.lost(0, count)
 
-    def segment(self, segment: Segment) -> None:
-        number = int(segment.packet)
-        stream = self._survey.streams[number]
-        known = self._masking.origins.get(stream)
-        if known is None:
-            return
-        connection, *origins = known
-        direction = 0 if segment.key == connection.key else 1
+    def placed(self, segment: Segment, connection: Connection, direction: int, offset: int) -> None:
         start, end = int(segment.start), int(segment.end)
-        place = (stream, direction)
-        first = int(segment.seq) + (1 if int(segment.flags) & _SYN else 0)
-        offset = int(unwrap(first, origins[direction], self._near.get(place, 0)))
-        self._near[place] = offset
         payload = b""
         if start < end:
             octets = segment.buf[start:end]
             if connection.websocket is None:
-                payload = self._masked(connection, direction, offset, octets)
+                payload = self._masking.masked(connection, direction, offset, octets)
             else:
-                payload = self._of_websocket(connection, direction, offset, octets)
+                outer = (number_of(connection), _OUTER + direction)
+                payload = self._masking.overlay.get(*outer, offset, bytes(len(octets)))
         octets = self._datagram(segment, _tcp_header(segment), payload)
         packet = Packet()
         packet.number = len(self.numbers)
@@ -206,39 +300,8 @@ class _Rebuilding(SegmentSink):
         packet.buf = octets
         packet.end = len(octets)
         packet.wire = len(octets) + int(segment.cut)
-        self.numbers.append(number)
+        self.numbers.append(int(segment.packet))
         self._recorder.packet(packet)
-
-    def _masked(self, connection: Connection, direction: int, offset: int, octets: bytes) -> bytes:
-        """What stands for octets of a stream."""
-        otherwise = self._unread(connection, offset, octets)
-        return self._masking.overlay.get(number_of(connection), direction, offset, otherwise)
-
-    def _of_websocket(self, connection: Connection, direction: int, offset: int, octets: bytes) -> bytes:
-        """What stands for octets of WebSocket: masked when they are the next ones, and remembered."""
-        overlay = self._masking.overlay
-        place = (number_of(connection), direction)
-        outer = (place[0], _OUTER + direction)
-        known = self._websockets.get(place)
-        if known is None:
-            stand_ins = self._masking.stand_ins
-            inner = partial(self._masked, connection, direction)
-            known = (0, WebSocketMasker(stand_ins, inner))
-        following, masker = known
-        if offset <= following < offset + len(octets):
-            overlay.put(*outer, following, masker.take(octets[following - offset :]))
-            self._websockets[place] = (offset + len(octets), masker)
-        return overlay.get(*outer, offset, bytes(len(octets)))
-
-    def _unread(self, connection: Connection, offset: int, octets: bytes) -> bytes:
-        """What stands for octets that belong to no frame, from this offset of their stream on."""
-        stand_ins = self._masking.stand_ins
-        if connection.proxied and offset == 0 and (size := int(proxy_size(octets))) > 0:
-            header = masked_header(octets[:size], stand_ins)
-            return header + bytes(len(octets) - len(header))
-        # What another protocol begins with shows which one it is.
-        read = len(octets) if number_of(connection) in self._loose else max(_BEGIN - offset, 0)
-        return scrubbed(octets[:read], stand_ins) + bytes(max(len(octets) - read, 0))
 
     def _datagram(self, segment: Segment, header: bytes, payload: bytes) -> bytes:
         """The IP datagram with a TCP header and these octets."""

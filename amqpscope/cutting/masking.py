@@ -17,6 +17,7 @@ Place = tuple[int, bytes]
 """An offset in a stream, and the octets that stand there in the anonymised capture."""
 
 _READABLE: Final = re.compile(rb"(?:[A-Za-z0-9\x80-\xff]\0?){3,}")
+_NO_TEXT: Final = re.compile("([\udc80-\udcff]+)")
 
 
 class MalformedError(Exception):
@@ -58,8 +59,8 @@ def scrubbed(octets: bytes, stand_ins: StandIns) -> bytes:
 
 
 def _replaced(octets: bytes, stand_ins: StandIns) -> bytes:
-    if b"\0" not in octets:
-        return stand_ins.text(octets)
-    letters = octets.replace(b"\0", b"")
-    replaced = iter(stand_ins.text(letters))
+    # What is no UTF-8 may be no text, but belong to the encoding.
+    letters = _NO_TEXT.split(octets.replace(b"\0", b"").decode("utf-8", "surrogateescape"))
+    letters[::2] = [stand_ins.text(text.encode()).decode() for text in letters[::2]]
+    replaced = iter("".join(letters).encode("utf-8", "surrogateescape"))
     return bytes(octet and next(replaced) for octet in octets)

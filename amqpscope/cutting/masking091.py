@@ -25,11 +25,17 @@ from dissectors.limits import MAX_DEPTH
 
 __all__ = ["Masker091"]
 
-_STAYS: Final = frozenset({"mechanism", "mechanisms", "locale", "locales", "expiration"})
+_STAYS: Final = frozenset({"mechanism", "mechanisms", "locale", "locales"})
 """Arguments whose values are not names."""
 
+_PRIVATE: Final = frozenset({"user-id", "message-id", "correlation-id"})
+"""Arguments in which no word is a standard one."""
+
+_OF_PEERS: Final = frozenset({"server-properties", "client-properties"})
+"""Tables that tell what a peer is."""
+
 _PEER_FACTS: Final = frozenset({b"product", b"version", b"platform", b"copyright", b"information"})
-"""Keys of the properties of a peer whose values stay."""
+"""Keys of these tables whose values stay."""
 
 _WIDTHS: Final = {"octet": 1, "short": 2, "long": 4, "longlong": 8, "timestamp": 8}
 _METHODS: Final = {
@@ -38,6 +44,7 @@ _METHODS: Final = {
     if isinstance(one, MethodType)
 }
 _PROPERTIES: Final = methods.BASIC_PROPERTIES.fields
+_FRAME_END: Final = b"\xce"  # section 4.2.3
 _HEAD: Final = 7  # octets of a frame before its payload
 _CONTENT_HEAD: Final = 12  # of a content header before its flags
 _NUMBERS: Final = b"uIilLfdD"
@@ -70,7 +77,8 @@ class Masker091(Masker):
         if frame.kind == "content-header":
             places = self._ended(channel)
             return [*places, (offset, _Walk(octets, self.stand_ins).content_header())]
-        return [(offset, octets[:_HEAD] + scrubbed(octets[_HEAD:], self.stand_ins))]
+        end = len(octets) - octets.endswith(_FRAME_END)
+        return [(offset, octets[:_HEAD] + scrubbed(octets[_HEAD:end], self.stand_ins) + octets[end:])]
 
     def finish(self) -> list[Place]:
         return [place for channel in list(self._bodies) for place in self._ended(channel)]
@@ -96,7 +104,9 @@ class _Walk:
         self._stand_ins = stand_ins
         self._end = len(octets)
         self._dialect = RABBITMQ
-        if octets and octets[-1] == 0xCE:  # the end of the frame: section 4.2.3
+        # The values of tables are credentials.
+        self._private = False
+        if octets.endswith(_FRAME_END):
             self._end -= 1
 
     def method(self) -> bytes:
@@ -149,13 +159,16 @@ class _Walk:
                 self._octets, start, stop, PRINTED
             ):
                 self._dialect = PRINTED
-            self._table(start, stop, 0, True)
-        elif field.name not in _STAYS:
-            if field.secret or field.name in ("challenge", "response", "new-secret"):
-                self._secret(start, stop)
-            else:
-                self._text(start, stop)
+            self._table(start, stop, 0, _PEER_FACTS if field.name in _OF_PEERS else frozenset())
+        elif field.secret:
+            self._secret(start, stop)
+        elif not self._stays(field.name, start, stop):
+            self._put(start, self._stand_ins.text(self._octets[start:stop], field.name in _PRIVATE), "texts")
         return stop
+
+    def _stays(self, name: str, start: int, stop: int) -> bool:
+        """Whether an argument names nobody: one of those that never do, or an expiration in milliseconds."""
+        return name in _STAYS or (name == "expiration" and self._octets[start:stop].isdigit())
 
     def _span(self, at: int, width: int, end: int) -> tuple[int, int]:
         """Where a string or a table begins and ends, by its length of `width` octets."""
@@ -170,22 +183,24 @@ class _Walk:
         self._stand_ins.count("credentials")
         octets = self._octets[start:stop]
         if octets.startswith(b"\x05LOGIN"):
-            self._table(start, stop, 0, True)
+            self._private = True
+            self._table(start, stop, 0, frozenset())
+            self._private = False
         else:
-            self._put(start, self._stand_ins.binary(octets), "texts")
+            self._put(start, self._stand_ins.binary(octets, True), "texts")
 
-    def _table(self, at: int, end: int, depth: int, masked: bool) -> None:
-        """The pairs of a table."""
+    def _table(self, at: int, end: int, depth: int, facts: frozenset[bytes]) -> None:
+        """The pairs of a table. facts: names whose values stay."""
         while at < end:
             start, stop = self._span(at, 1, end)
             name = self._octets[start:stop]
-            self._text(start, stop)
+            self._put(start, self._stand_ins.text(name), "texts")
             # A number of the broker or for it: `x-expires`.
             counted = name.startswith(b"x-") and self._masked[start:stop] == name
-            at = self._tagged(stop, end, depth, masked and name not in _PEER_FACTS, counted)
+            at = self._tagged(stop, end, depth, name not in facts, counted)
 
     def _tagged(self, at: int, end: int, depth: int, masked: bool, counted: bool) -> int:
-        """The index behind a tagged value. counted: its numbers stay."""
+        """The index behind a tagged value. masked: it does not stay. counted: its numbers stay."""
         if at >= end or depth > MAX_DEPTH:
             raise MalformedError(at)
         tag = self._octets[at]
@@ -201,18 +216,16 @@ class _Walk:
             raise MalformedError(at - 1)
         start, stop = self._span(at, 1 if width == SHORT_STRING else 4, end)
         if tag == ord("F"):
-            self._table(start, stop, depth + 1, masked)
+            self._table(start, stop, depth + 1, frozenset())
         elif tag == ord("A"):
             while start < stop:
                 start = self._tagged(start, stop, depth + 1, masked, counted)
         elif masked and width in (SHORT_STRING, LONG_STRING):
-            self._text(start, stop, tag == ord("x"))
+            octets = self._octets[start:stop]
+            stand_ins = self._stand_ins
+            found = stand_ins.octets(octets) if tag == ord("x") else stand_ins.text(octets, self._private)
+            self._put(start, found, "texts")
         return stop
-
-    def _text(self, start: int, stop: int, binary: bool = False) -> None:
-        octets = self._octets[start:stop]
-        masked = self._stand_ins.octets(octets) if binary else self._stand_ins.text(octets)
-        self._put(start, masked, "texts")
 
     def _number(self, at: int, width: int) -> None:
         octets = self._octets[at : at + width]

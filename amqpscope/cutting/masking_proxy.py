@@ -9,16 +9,21 @@ __all__ = ["masked_header"]
 
 _FIXED: Final = 16  # octets of version 2 before the addresses
 _WIDTHS: Final = {1: 4, 2: 16}
-_ENDS: Final = re.compile(rb"(?<=TCP[46] )(\S+) (\S+)")
+_ENDS: Final = re.compile(rb"(?<=TCP[46] )(\S+)(?: (\S+))?")
 
 
 def masked_header(octets: bytes, stand_ins: StandIns) -> bytes:
-    """A whole PROXY header with other addresses, of the same size. Fields behind these are zeros."""
-    if octets.startswith(b"PROXY "):
-        return _ENDS.sub(lambda ends: b" ".join(_written(end, stand_ins) for end in ends.groups()), octets)
+    """A PROXY header, or its first octets, with other addresses, of the same size.
+
+    Of version 2 the fields behind the addresses are zeros.
+    """
+    if octets.startswith(b"PROX"):
+        return _ENDS.sub(
+            lambda ends: b" ".join(_written(end, stand_ins) for end in ends.groups() if end), octets
+        )
     width = _WIDTHS.get(octets[13] >> 4, 0) if len(octets) > _FIXED else 0
     if width == 0 or len(octets) < _FIXED + 2 * width + 4:
-        return octets[:_FIXED] + bytes(len(octets) - _FIXED)
+        return octets[:_FIXED] + bytes(len(octets[_FIXED:]))
     ends = [octets[at : at + width] for at in (_FIXED, _FIXED + width)]
     ports = octets[_FIXED + 2 * width : _FIXED + 2 * width + 4]
     header = octets[:_FIXED] + b"".join(stand_ins.address(end) for end in ends) + ports

@@ -29,6 +29,19 @@ _STAYS: Final = frozenset(
     {b"connection", b"upgrade", b"content-length", b"content-type", b"transfer-encoding"}
 )
 _OF_WEBSOCKET: Final = b"sec-websocket-"
+_CREDENTIALS: Final = frozenset(
+    {b"authorization", b"proxy-authorization", b"cookie", b"set-cookie", b"x-api-key"}
+)
+_FIELDS: Final = (
+    frozenset(
+        b"accept accept-encoding accept-language access-control-allow-origin age cache-control date expires "
+        b"forwarded host keep-alive location origin pragma referer "
+        b"server te user-agent vary via x-forwarded-for x-forwarded-host x-forwarded-proto x-real-ip".split()
+    )
+    | _CREDENTIALS
+)
+"""Names of header fields that everybody uses. They stay; any other name may be somebody's."""
+
 _SUBPROTOCOLS: Final = b"sec-websocket-protocol"
 
 
@@ -75,7 +88,8 @@ class WebSocketMasker:
             return name + colon + b",".join(self._subprotocol(word) for word in value.split(b","))
         if plain in _STAYS or plain.startswith(_OF_WEBSOCKET):
             return line
-        return name + colon + self._stand_ins.text(value)
+        shown = name if plain in _FIELDS else self._stand_ins.text(name)
+        return shown + colon + self._stand_ins.text(value, plain in _CREDENTIALS)
 
     def _subprotocol(self, name: bytes) -> bytes:
         """It stays if it is known: one that nobody knows may be a token."""

@@ -80,6 +80,20 @@ class Overlay:
         self.unread += max(size - filled, 0)
         return bytes(found)
 
+    def extent(self, stream: int, direction: int) -> int:
+        """How many octets of one direction there are from its first one on, up to one that is missing."""
+        one = self._streams.get((stream, direction))
+        if one is None:
+            return 0
+        if not one.sorted:
+            _sort(one)
+        end = 0
+        for offset, size in zip(one.offsets, one.sizes, strict=True):
+            if offset > end:
+                break
+            end = max(end, offset + size)
+        return end
+
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()

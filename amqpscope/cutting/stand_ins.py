@@ -7,6 +7,10 @@ equal, a word has the same stand-in in every place and in every capture with the
 be remembered. What stands between the words stays, because rules look at it: the `/` of an address, the `.`
 of a routing key. A long word and long octets get octets that a keyed hash of the whole gives.
 
+In a credential, an id or a body no word is a standard one (`private`). A percent-encoded character of a word
+counts as the character itself and stays encoded, so that the word has one stand-in, encoded or not. Octets
+that are no UTF-8 are characters of a class of their own, and their stand-ins are no UTF-8 either.
+
 The permutation is a Feistel network over two numbers whose product is at least the number of words. It is
 applied again until the result is a word.
 """
@@ -30,11 +34,20 @@ _CACHED: Final = 1 << 16
 _LOWER: Final = (97, 26)
 _UPPER: Final = (65, 26)
 _DIGIT: Final = (48, 10)
-_WIDE: Final = ((0x80, 0x780), (0x800, 0xD000), (0xE000, 0x2000), (0x10000, 0x100000))
+_NO_UTF8: Final = (0xDC80, 0x80)  # what stands for an octet that is no UTF-8: `surrogateescape`
+_ALONE: Final = (0xDCF8, 8)  # those of them that are no UTF-8 wherever they stand
+_WIDE: Final = ((0x80, 0x780), (0x800, 0xD000), _NO_UTF8, (0xE000, 0x2000), (0x10000, 0x100000))
 
-_PART: Final = re.compile(
-    rf"(?P<kept>{'|'.join(PHRASES)}|%[0-9A-Fa-f]{{2}})|(?P<word>[A-Za-z0-9\u0080-\U0010ffff]+)", re.DOTALL
+# A percent-encoded octet of which a word can be made: a letter, a digit, or one of another character.
+_ENCODED: Final = "%(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|[89A-Fa-f][0-9A-Fa-f])"
+# All characters of words but the byte order mark, which rules look at.
+_OTHER: Final = "[A-Za-z0-9\\u0080-\\ufefe\\uff00-\\U0010ffff]"
+_WORDS: Final = (
+    rf"(?P<wide>(?:{_OTHER}\0){{2,}}{_OTHER}?)|(?P<word>(?:{_OTHER}|{_ENCODED})+)|(?P<rest>%[0-9A-Fa-f]{{2}})"
 )
+_PART: Final = re.compile(rf"(?P<kept>{'|'.join(PHRASES)})|{_WORDS}", re.DOTALL)
+_PRIVATE: Final = re.compile(_WORDS, re.DOTALL)
+_CODED: Final = re.compile(rb"%([0-9A-Fa-f]{2})|(.)", re.DOTALL)
 
 
 class StandIns:
@@ -47,21 +60,21 @@ class StandIns:
         self._key = blake2b(key, digest_size=32, person=b"amqpscope cut").digest()
         self.counts: dict[str, int] = {}
         self._word = lru_cache(_CACHED)(self._new_word)
+        self._coded = lru_cache(_CACHED)(self._new_coded)
 
     def count(self, kind: str) -> None:
         """One more of a kind was replaced."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
 
-    def text(self, octets: bytes) -> bytes:
-        """For a text in UTF-8, or nearly: what is not UTF-8 in it stays as it is."""
+    def text(self, octets: bytes, private: bool = False) -> bytes:
+        """For a text in UTF-8, or nearly, or in UTF-16. private: no word of it is a standard one."""
         text = octets.decode("utf-8", "surrogateescape")
-        return _PART.sub(lambda part: part["kept"] or self._word(part["word"]), text).encode(
-            "utf-8", "surrogateescape"
-        )
+        pattern = _PRIVATE if private else _PART
+        return pattern.sub(lambda part: self._part(part, private), text).encode("utf-8", "surrogateescape")
 
-    def binary(self, octets: bytes) -> bytes:
+    def binary(self, octets: bytes, private: bool = False) -> bytes:
         """For octets that may be a text."""
-        return self.text(octets) if _is_text(octets) else self.octets(octets)
+        return self.text(octets, private) if _is_text(octets) else self.octets(octets)
 
     def octets(self, octets: bytes) -> bytes:
         """For octets that are no text."""
@@ -115,8 +128,34 @@ class StandIns:
         """For a port."""
         return self._permuted(port, 1 << 16, b"port")
 
-    def _new_word(self, word: str) -> str:
-        if _is_standard(word):
+    def _part(self, part: re.Match[str], private: bool) -> str:
+        """What stands for a part of a text."""
+        kind = part.lastgroup
+        text = part[0]
+        if kind == "wide":
+            letters = iter(self._word(text[::2], private))
+            return "".join(one if one == "\0" else next(letters) for one in text)
+        if kind != "word":
+            return text
+        return self._coded(text, private) if "%" in text else self._word(text, private)
+
+    def _new_coded(self, word: str, private: bool) -> str:
+        """A word of which octets are percent-encoded: the stand-in of the word itself, encoded in the same
+        places.
+        """
+        coded = [(found[1], found[2]) for found in _CODED.finditer(word.encode("utf-8", "surrogateescape"))]
+        plain = b"".join(bytes.fromhex(digits.decode()) if digits else octet for digits, octet in coded)
+        found = self._word(plain.decode("utf-8", "surrogateescape"), private)
+        octets = bytearray()
+        for (digits, _), octet in zip(coded, found.encode("utf-8", "surrogateescape"), strict=True):
+            if digits:
+                octets += b"%%%02x" % octet if digits != digits.upper() else b"%%%02X" % octet
+            else:
+                octets.append(octet)
+        return octets.decode("utf-8", "surrogateescape")
+
+    def _new_word(self, word: str, private: bool) -> str:
+        if not private and _is_standard(word):
             return word
         if len(word) > _LONGEST:
             return self._new_long_word(word)
@@ -125,11 +164,12 @@ class StandIns:
         value = 0
         for character, (first, size) in zip(word, classes, strict=True):
             value = value * size + ord(character) - first
+        distinct = _is_distinct(word)
         while True:
             value = self._permuted(value, whole, b"word")
             found = _spelled(value, classes)
             # A standard word stays, so it cannot be the stand-in of another one.
-            if not _is_standard(found):
+            if (private or not _is_standard(found)) and (_is_distinct(found) or not distinct):
                 return found
 
     def _new_long_word(self, word: str) -> str:
@@ -138,6 +178,8 @@ class StandIns:
         found: list[str] = []
         for at, character in enumerate(word):
             first, size = _class(ord(character))
+            if (first, size) == _NO_UTF8:
+                first, size = _ALONE
             found.append(chr(first + int.from_bytes(drawn[_DRAWN * at : _DRAWN * (at + 1)], "big") % size))
         return "".join(found)
 
@@ -171,6 +213,11 @@ class StandIns:
 
 def _is_standard(word: str) -> bool:
     return word in WORDS or word.lower() in WORDS
+
+
+def _is_distinct(word: str) -> bool:
+    """Whether octets of a word that are no UTF-8 do not become UTF-8 beside each other."""
+    return word.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape") == word
 
 
 def _is_text(octets: bytes) -> bool:

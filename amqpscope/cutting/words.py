@@ -28,10 +28,10 @@ _COMMON: Final = """
     accept accepted access ack acknowledged acknowledgement acknowledgements action activemq after
     age alive all allowed already alternate amq amqp amqps and annotation annotations anonymous
     another any apache app application arg argument arguments artemis at attached attempted
-    authentication authorization auto azure bad basic batch bcc bearer been bind binding bindings
-    blocked body bound br broker by cancel cancelled cannot capabilities cbs cc channel classic
-    client close closed closing cluster code com command compress condition confirms conn connect
-    connection consume consumer consumergroups consumers container content coordinator copy
+    authentication authorization auto autoack azure bad basic batch bcc bearer been big bind binding
+    bindings blocked body bound br broker by cancel cancelled cannot capabilities cbs cc channel
+    classic client close closed closing cluster code com command compress condition confirms conn
+    connect connection consume consumer consumergroups consumers container content coordinator copy
     copyright correct could count current data date dead death declare declared deflate delay
     delayed delete deleted delivered delivery detach detected direct discharge dist distributed
     doctype does dollar drain drop due durability durable duration dynamic encoding end ended
@@ -40,26 +40,26 @@ _COMMON: Final = """
     forbidden force forced format forward found frame frames framing from gen get global group guid
     gzip ha handle has head header headers heartbeat heartbeats host html http https id identity
     idle illegal imap implemented in inactive inactivity inequivalent info information initial
-    internal invalid is jms json jwt keep key kind known larger last lazy length letter lifetime
-    limit link list local locale locales locator lock locked login lost ls lz4 management master
-    match max maximum mechanism mechanisms memory message messages method microsoft min missed
-    missing mode modes modified move mqtt msg multi multiple must nack nacked name need negotiated
-    network never no node none not notify null number octets of offset ok on oneway opened operation
-    opt option options or origin other out over overflow owner pack200 packet partition partitions
-    passive password path peer per permission permissions persistent plain platform policy port
-    possible post precondition prefetch presettled priorities priority process product promotable
-    properties property protocol protocols publish publisher push put qos qpid queue queues quorum
-    rabbit rabbitmq read ready reason received receiver redelivered refused reject rejected release
-    released remote rename reply request requested requeue reset resource response resume returned
-    reuse revived role rollback route routed routing sas scheduled scheme sec seconds security
-    segment selector send sender sent sequence server servicebus session sessions set settle shovel
-    shutdown single size smtp snappy source ssh ssns standard start state status stomp strategy
-    stream string subscription subscriptions support supported switching synchronous syntax target
-    temp temporary text than the time timed timeout timestamp to token too topic topics trace
-    transaction transactional transactions transfer transient ttl txn txns type unable unacked
-    unattached unauthorized unexpected unit unknown unlimited unsettled unsupported unsynced until
-    update upgrade used user utf value values version vhost vhosts via wait was websocket while
-    window with write wrong x xml zstd
+    internal invalid is jms json jwt keep key kind known large larger last lazy length letter
+    lifetime limit link list local locale locales locator lock locked login lost ls lz4 management
+    master match max maximum mechanism mechanisms memory message messages method microsoft min
+    missed missing mode modes modified move mqtt msg multi multiple must nack nacked name need
+    negotiated network never no noack node none not notify null number octets of offset ok on oneway
+    opened operation opt option options or origin other out over overflow owner pack200 packet
+    partition partitions passive password path peer per permission permissions persistent plain
+    platform policy port possible post precondition prefetch presettled priorities priority process
+    product promotable properties property protocol protocols publish publisher push put qos qpid
+    queue queues quorum rabbit rabbitmq read ready reason received receiver redelivered refused
+    reject rejected release released remote rename reply request requested requeue reset resource
+    response resume returned reuse revived role rollback route routed routing sas scheduled scheme
+    sec seconds security segment selector send sender sent sequence server servicebus session
+    sessions set settle shovel shutdown single size smtp snappy source ssh ssns standard start state
+    status stomp strategy stream string subscription subscriptions support supported switching
+    synchronous syntax target temp temporary text than the time timed timeout timestamp to token too
+    topic topics trace transaction transactional transactions transfer transient ttl txn txns type
+    unable unacked unattached unauthorized unexpected unit unknown unlimited unsettled unsupported
+    unsynced until update upgrade used user utf value values version vhost vhosts via wait was
+    websocket while window with write wrong x xml zstd
 """
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import pytest
 from hypothesis import given, settings
@@ -37,6 +38,12 @@ SAMPLE = [
     "captures/rhea-types.pcap",
     "captures/rhea-proton-ipv6.pcap",
     "captures/draft2011/transactions.pcap",
+    "captures/draft2011/sections_in_fragments.pcap",
+    "captures/rules/amqp091/F-HEARTBEAT-SHAPE/violating.pcap",
+    "captures/rules/amqp091/F-PRETUNE-ACCEPT/violating.pcap",
+    "captures/rules/amqp10/D-RESUME-FLAG/violating.pcap",
+    "captures/rules/amqp10/M-TGT-DYN-NOADDR/violating.pcap",
+    "captures/rules/amqp10/T-STR-NOBOM/violating.pcap",
     "captures/rules/ws/WS-MASK/violating.pcap",
 ]
 
@@ -252,6 +259,39 @@ def test_stand_ins_of_different_octets_differ(values: list[bytes]) -> None:
     masked = [stand_ins.binary(one) for one in values]
     assert [len(one) for one in masked] == [len(one) for one in values]
     assert len(set(masked)) == len(values)
+
+
+def test_a_word_has_one_stand_in_however_it_is_encoded() -> None:
+    stand_ins = StandIns(b"key")
+    word = "Größe7"
+    plain = stand_ins.text(word.encode()).decode()
+    assert unquote(stand_ins.text(quote(word).encode()).decode()) == plain != word
+    every = "".join(f"%{octet:02x}" for octet in word.encode())
+    assert unquote(stand_ins.text(every.encode()).decode()) == plain
+    assert stand_ins.text("abc".encode("utf-16-le")).decode("utf-16-le") == stand_ins.text(b"abc").decode()
+    # What is encoded between words stays: `%2F`, `%25`, `%00`.
+    assert re.fullmatch(rb"%2[Ff][a-z]{2}%25[0-9]{2}%00", stand_ins.text(b"%2Fqx%2541%00"))
+
+
+@settings(max_examples=50)
+@given(st.binary(min_size=1, max_size=40), st.booleans())
+def test_octets_that_are_no_utf8_stay_so(octets: bytes, private: bool) -> None:
+    masked = StandIns(b"key").text(octets, private)
+    assert len(masked) == len(octets)
+    assert _broken(masked) == _broken(octets)
+
+
+def _broken(octets: bytes) -> int:
+    """How many octets are no UTF-8."""
+    return sum("\udc80" <= one <= "\udcff" for one in octets.decode("utf-8", "surrogateescape"))
+
+
+def test_standard_words_stay_but_not_in_what_is_private() -> None:
+    stand_ins = StandIns(b"key")
+    text = b"amqp:not-found: the queue is missing"
+    assert stand_ins.text(text).startswith(b"amqp:not-found: the queue is missing")
+    words = re.findall(b"[a-z]{4,}", stand_ins.text(text, True))
+    assert len(words) == 4 and not set(words) & set(re.findall(b"[a-z]+", text))
 
 
 def test_a_word_of_megabytes_gets_each_character_of_its_class() -> None:
