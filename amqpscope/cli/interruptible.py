@@ -48,12 +48,9 @@ def cancel_spark() -> None:
     """End the jobs of Spark, if it has begun."""
     if "pyspark" not in sys.modules:
         return
-    from pyspark import SparkContext
+    from amqpscope.pipeline import session
 
-    context = SparkContext._active_spark_context
-    if context is not None:
-        with contextlib.suppress(Exception):  # it is being stopped: what was wanted
-            context.cancelAllJobs()
+    session.cancel()
 
 
 def interruptible(

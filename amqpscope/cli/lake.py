@@ -65,8 +65,9 @@ Master = Annotated[
         metavar="URL",
         show_default=False,
         rich_help_panel=HOW_PANEL,
-        help="Answer with Spark, on this master, for example local[*] or spark://HOST:PORT. Default: DuckDB, "
-        "in this process; Spark on local[*] if the tables have more than 4 GiB.",
+        help="Answer with Spark, on this master, for example local[*], spark://HOST:PORT or "
+        "sc://HOST:PORT. Default: DuckDB, in this process; Spark on local[*] if the tables have "
+        "more than 4 GiB.",
     ),
 ]
 Configuration = Annotated[

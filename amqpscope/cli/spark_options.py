@@ -41,8 +41,8 @@ Master = Annotated[
         metavar="URL",
         show_default=False,
         rich_help_panel=HOW_PANEL,
-        help="Use this Spark master, for example spark://HOST:PORT or yarn. Default: "
-        "local[*], all cores of this machine.",
+        help="Use this Spark master, for example spark://HOST:PORT, yarn, or sc://HOST:PORT for a Spark "
+        "Connect server. Default: local[*], all cores of this machine.",
     ),
 ]
 Configuration = Annotated[

@@ -32,6 +32,7 @@ class RunProgress:
         self._doing = "looking at the captures"
         self._files = 0
         self._spark: SparkSession | None = None
+        self._heard = (0, 0)
         self._counted: Any = None
 
     def starts(self) -> None:
@@ -44,16 +45,30 @@ class RunProgress:
 
     def runs(self, spark: "SparkSession", files: int) -> Any:
         """The tasks begin. files: how many there are. Gives the tally for `Analysis.write`."""
+        from amqpscope.pipeline.session import over_connect
         from amqpscope.pipeline.tally import tally
 
+        if over_connect(spark):
+            # A server reports how many tasks are done, and not what they have counted.
+            self._doing = f"{count(files, 'file')} to read"
+            spark.registerProgressHandler(self._hear)
+            return None
         self._counted = tally(spark)
         self._files = files
         self._spark = spark
         return self._counted
 
+    def _hear(self, stages: Any, inflight_tasks: int, operation_id: str, done: bool) -> None:
+        """What a server reports of an operation, whose stages are these."""
+        at_work = [stage for stage in stages or () if not stage.done]
+        self._heard = (
+            sum(stage.num_completed_tasks for stage in at_work),
+            sum(stage.num_tasks for stage in at_work),
+        )
+
     def tasks(self) -> tuple[int, int]:
         """Tasks done, and all, of the stages at work."""
-        done = known = 0
+        done, known = self._heard
         if self._spark is not None:
             tracker = self._spark.sparkContext.statusTracker()
             for stage in tracker.getActiveStageIds():

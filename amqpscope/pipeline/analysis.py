@@ -30,6 +30,7 @@ from amqpscope.pipeline.runs import APPEND, REPLACE, REPLACE_DAY, RunNotes
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.secrets import SecretsAddress, SecretsServer
 from amqpscope.pipeline.session import cores as cores_of
+from amqpscope.pipeline.session import own_address
 from amqpscope.pipeline.tasks import (
     PIECES,
     Analyse,
@@ -295,8 +296,8 @@ class Analysis:
         if self._secrets is None and (self.plan.kind == CHAIN or not has_cryptography()):
             return None
         if self._server is None:
-            host = None if self._session is None else self._session.conf.get("spark.driver.host", None)
-            self._server = SecretsServer(self._secrets, host or "127.0.0.1")
+            host = "127.0.0.1" if self._session is None else own_address(self._session)
+            self._server = SecretsServer(self._secrets, host)
         return self._server.address
 
     def _close(self) -> None:
@@ -366,7 +367,7 @@ def _explained(error: BaseException) -> BaseException:
             f"the workers have no Python at {program.group(1)}: "
             "set PYSPARK_PYTHON to the path of Python on the workers"
         )
-    if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
+    if type(error).__module__.partition(".")[0] in ("pyspark", "py4j", "grpc"):
         # The worker's own error is the last of its traceback; what the JVM says of it follows.
         reported = text.partition("\n\tat ")[0].strip()
         lines = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: .*)$", reported, re.M)

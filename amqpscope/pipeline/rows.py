@@ -58,13 +58,15 @@ class RowTerms(NamedTuple):
     policy: what findings are held to. dialect: of AMQP 1.0 that all peers speak, "" to find out by the
     frames. secrets: where the secrets of TLS are asked for (`pipeline.secrets.SecretsAddress`), if anywhere,
     or these secrets, in a worker that has read them. with_json: the table `frames` has all
-    fields and messages as JSON.
+    fields and messages as JSON. only: columns, and the values in them that rows are wanted of; rows with
+    others may be left out.
     """
 
     policy: Policy = _USUAL_POLICY
     dialect: str = ""
     secrets: Any = None
     with_json: bool = False
+    only: tuple[tuple[str, frozenset[str]], ...] = ()
 
 
 USUAL_TERMS: Final = RowTerms()
@@ -154,6 +156,9 @@ class Recorder:
         self._notes: dict[Connection, list[Note]] = {}
         self._of_files: list[Note] = []
         self._with_frames = "frames" in rows.wanted
+        only = dict(rows.terms.only)
+        self._kinds: frozenset[str] | None = only.get("kind")
+        self._protocols: frozenset[str] | None = only.get("protocol")
         self._with_summaries = not rows.wanted.isdisjoint(("connections", "links"))
         self._with_deliveries = "deliveries" in rows.wanted
         # To be given all frames, if diagnoses are wanted.
@@ -251,8 +256,14 @@ class Recorder:
         if log is not None:
             for delivery in log.take(record, link):
                 self._rows.deliveries.add_delivery(self._set, self._captures, connection, delivery)
-        if self._with_frames:
+        if self._with_frames and self._wants(record):
             self._rows.frames.add_frame(self._set, self._captures, record, link, self._form)
+
+    def _wants(self, record: FrameRecord) -> bool:
+        """Whether a row of a frame is wanted."""
+        if self._kinds is not None and record.frame.kind not in self._kinds:
+            return False
+        return self._protocols is None or record.connection.protocol in self._protocols
 
     def _finding(self, finding: Finding) -> None:
         position, packet = split(int(finding.packet))

