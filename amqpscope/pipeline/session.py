@@ -141,10 +141,16 @@ def _started(
 
 
 def _hush() -> None:
-    """Let pyspark log no errors and no retries: what fails is reported in one line."""
+    """Let pyspark and py4j log no errors and no retries: what fails is reported in one line."""
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """Whether something else than py4j logs this: it logs a traceback without a name if Java was killed."""
+    return f"{os.sep}py4j{os.sep}" not in record.pathname
 
 
 def _connected(url: str, verbose: bool, configuration: dict[str, str]) -> "SparkSession":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,6 +119,19 @@ def test_sessions_of_servers_are_interrupted(monkeypatch: pytest.MonkeyPatch) ->
     session.stop(stopped)  # type: ignore[arg-type]
     session.cancel()
     assert (open_one.interrupted, stopped.interrupted) == (1, 0)
+
+
+def test_py4j_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """It would log a traceback for a Java process that was killed, in the name of nobody."""
+    program = "import logging; logging.error('lost'); logging.getLogger('py4j.java_gateway').error('lost')"
+    try:
+        session._hush()
+        exec(compile(program, str(Path("site-packages", "py4j", "clientserver.py")), "exec"), {})
+        assert caplog.records == []
+        exec(compile(program, str(Path("site-packages", "other", "clientserver.py")), "exec"), {})
+        assert [record.message for record in caplog.records] == ["lost"]
+    finally:
+        logging.getLogger().removeFilter(session._not_of_py4j)
 
 
 def test_server_that_was_killed() -> None:
