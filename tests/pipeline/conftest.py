@@ -52,6 +52,33 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     started.stop()
 
 
+@pytest.fixture(scope="session")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """All captures there are, also those in AMQPSCOPE_CAPTURES; then two large ones that have faults, and
+    one whose writer lost packets. Each is a capture set of its own.
+    """
+    from support.lakes import BUNDLED, CAPTURES
+    from support.large_captures import faulty_captures, with_loss
+
+    folders = os.environ.get("AMQPSCOPE_CAPTURES", "").split(os.pathsep)
+    further = [
+        path for folder in folders if folder for path in sorted(Path(folder).resolve().rglob("*.pcap*"))
+    ]
+    made = tmp_path_factory.mktemp("large")
+    whole = CAPTURES / "rules" / "amqp091" / "Q-EXCL-ACCESS" / "violating.pcap"
+    return [*BUNDLED, *further, *faulty_captures(made), with_loss(whole, made)]
+
+
+@pytest.fixture(scope="session")
+def by_chain(spark: Any, alone: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lake that Spark makes of them by the plan `chain`: several tests compare with it."""
+    from support.lakes import written
+
+    path = tmp_path_factory.mktemp("chain") / "lake"
+    written(spark, path, alone, set_by="file", plan="chain")
+    return path
+
+
 class Lent:
     """A session that stays when it is stopped."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.commands import amqpscope
-from support.lakes import BUNDLED, CAPTURES, SOME, contents, written
+from support.lakes import CAPTURES, SOME, contents, written
 
 from amqpscope.pipeline import PipelineError, analyse
 from amqpscope.pipeline import lease as lease_of_lakes
@@ -25,11 +25,10 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
 
 
-def test_same_rows_as_spark(spark: Any, tmp_path: Path) -> None:
-    """All tables of all bundled captures, in two processes and in one."""
-    by_spark = written(spark, tmp_path / "spark", BUNDLED, set_by="file")
-    assert written(Pool(2), tmp_path / "two", BUNDLED, set_by="file") == by_spark
-    options = [Lake(str(tmp_path / name)).runs()[0].options["engine"] for name in ("spark", "two")]
+def test_same_rows_as_spark(by_chain: Path, alone: list[Path], tmp_path: Path) -> None:
+    """All tables of all captures there are, in two processes."""
+    assert written(Pool(2), tmp_path / "two", alone, set_by="file") == contents(by_chain)
+    options = [Lake(str(lake)).runs()[0].options["engine"] for lake in (by_chain, tmp_path / "two")]
     assert options == ["spark", "pool"]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,65 +14,35 @@ from support.lakes import (
     SOME,
     Reported,
     checked,
-    harmed,
     in_spark,
     ordered,
     rotated,
     written,
 )
 
-from amqpscope.capture.reader import for_magic
-from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
-from amqpscope.capture.sink import SegmentSink
 from amqpscope.pipeline import lake
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.files import ranges
 
-# By its path: it is no module of a package.
-_spec = importlib.util.spec_from_file_location(
-    "bench_captures", Path(__file__).parents[1] / "bench" / "generate.py"
-)
-assert _spec
-assert _spec.loader
-bench: Any = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(bench)
-
 REAL = sorted(CAPTURES.glob("*.pcap"))
-
-FURTHER = [
-    path
-    for folder in os.environ.get("AMQPSCOPE_CAPTURES", "").split(os.pathsep)
-    if folder
-    for path in sorted(Path(folder).resolve().rglob("*.pcap*"))
-]
-"""Captures of one's own that are to be tried, too."""
 
 MEBIBYTE = 1024 * 1024
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
+def reported(alone: list[Path]) -> Reported:
     """What `check` and `read` say of all captures there are, and of large ones that have faults."""
-    folder = tmp_path_factory.mktemp("large")
-    strange = (CAPTURES / "rabbitmq-frames-after-close.pcap").read_bytes()
-    captures = BUNDLED + FURTHER
-    for kind in ("small", "large"):
-        bench.generate(kind, 5 * MEBIBYTE, folder / f"{kind}.pcap", seed=3)
-        large = (folder / f"{kind}.pcap").read_bytes()
-        (folder / f"{kind}.pcap").write_bytes(harmed(large, MEBIBYTE, strange))
-        captures.append(folder / f"{kind}.pcap")
-    captures.append(_with_loss(CAPTURES / "rules" / "amqp091" / "Q-EXCL-ACCESS" / "violating.pcap", folder))
-    reported = Reported(captures)
+    reported = Reported(alone)
     assert len(reported.findings) > 200 and len(reported.frames) > 15_000
     # What another connection would show may have been lost.
-    assert not [one for one in reported.findings if one["capture"] == str(captures[-1])]
-    for path in captures[-3:-1]:
+    assert not [one for one in reported.findings if one["capture"] == str(alone[-1])]
+    for path in alone[-3:-1]:
         # What is large is cut, through connections, and has something to be found in several ranges.
         (one,) = capture_sets([str(path)])
         parts = ranges(one.files[0], 0, MEBIBYTE)
         assert len(parts) >= 5
         assert len([finding for finding in reported.findings if finding["capture"] == str(path)]) >= 3
-    print(f"{len(captures)} captures, {len(reported.frames)} frames, {len(reported.findings)} findings")
+    print(f"{len(alone)} captures, {len(reported.frames)} frames, {len(reported.findings)} findings")
     return reported
 
 
@@ -83,24 +51,20 @@ def reported_of_some(reported: Reported) -> Reported:
     return Reported([path for path in reported.captures if path in SOME or path not in BUNDLED])
 
 
-def _with_loss(path: Path, folder: Path) -> Path:
-    """The same capture, whose writer says that packets were lost."""
-    recorder = PcapngRecorder(str(folder / "lost.pcapng"), "test")
-    reader = for_magic(path.read_bytes()[:4], SegmentSink())
-    assert reader is not None
-    reader.decoder.recorder = recorder
-    recorder.lost(0, 3)
-    reader.feed(path.read_bytes())
-    recorder.finish(0, [], [])
-    return folder / "lost.pcapng"
+def test_each_capture_alone_by_chain(by_chain: Path, reported: Reported) -> None:
+    reported.compare(by_chain)
 
 
-@pytest.mark.parametrize(
-    ("plan", "split"), [("chain", 128 * MEBIBYTE), ("flow", 128 * MEBIBYTE), ("flow", MEBIBYTE)]
-)
-def test_each_capture_alone(spark: Any, tmp_path: Path, plan: str, split: int, reported: Reported) -> None:
-    written(spark, tmp_path / "lake", reported.captures, set_by="file", plan=plan, split=split)
+def test_each_capture_alone_by_flow(spark: Any, tmp_path: Path, reported: Reported) -> None:
+    written(spark, tmp_path / "lake", reported.captures, set_by="file", plan="flow")
     reported.compare(tmp_path / "lake")
+
+
+def test_ranges_of_a_capture(spark: Any, tmp_path: Path, reported_of_some: Reported) -> None:
+    """Only the large ones are cut; some of the others go with them."""
+    sources = reported_of_some.captures
+    written(spark, tmp_path / "lake", sources, set_by="file", plan="flow", split=MEBIBYTE)
+    reported_of_some.compare(tmp_path / "lake")
 
 
 @pytest.mark.parametrize("plan", ["chain", "flow"])
