@@ -32,6 +32,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         port = free.getsockname()[1]
     settings = {
         "spark.driver.memory": "1g",
+        # A Java process of some minutes: to compile its code thoroughly takes longer than it saves.
+        "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         # For the tests of Spark Connect, which start its server in this session.
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
