@@ -29,17 +29,34 @@ _BELOW: Final = INDENT + 4
 
 _Place = tuple[Connection, int, int, str]
 
-_About = tuple[int, int, int, str, int, list[str]]
-"""Of a frame: its direction, where it begins and ends in its stream, name, packet, and problems."""
+_Settled = list[tuple[Place, str, int, int]]
 
-_Settled = list[tuple[Place, str, tuple[int, float]]]
-
-MadeFrame = tuple[FrameParts, bool, _About, str, _Settled]
+MadeFrame = tuple[FrameParts, bool, tuple[int, int, int, str, int, list[str]], str, _Settled]
 """What is shown of a frame, whatever is shown of others.
 
-In order: its parts; whether a heading stands above it; what it is; what stands behind its line; the frames
-of messages that it answers, with what settles these.
+In order: its parts; whether a heading stands above it; its direction, where it begins and ends in its stream,
+its name, packet and problems; what stands behind its line; the frames of messages that it answers, with the
+packet that settles these and how long (ns) they were open.
 """
+
+_NO_CODES: Final[list[str]] = []
+_NONE_SETTLED: Final[_Settled] = []
+_NO_LINES: Final[list[tuple[Line, int]]] = []
+_NOTHING: Final[list[str]] = []
+_UNANSWERED: Final[dict[str, tuple[int, int]]] = {}
+
+
+class _About:
+    """A frame: where it begins and ends in its stream, its name, packet, and problems."""
+
+    def __init__(self, connection: Connection, about: tuple[int, int, int, str, int, list[str]]) -> None:
+        self.connection: Connection = connection
+        self.direction, start, self.end, self.name, self.packet, self.codes = about
+        self.place: _Place = (connection, self.direction, start, self.name)
+
+    def behind(self) -> _Place:
+        """Where the frame ends."""
+        return self.connection, self.direction, self.end, self.name
 
 
 class _Heading:
@@ -51,23 +68,37 @@ class _Heading:
 
 
 class _ShownFrame:
-    """The lines of a frame, and what is found at it, which is shown below it."""
+    """The lines of a frame, and what is found at it, which is shown below it.
 
-    def __init__(
-        self, connection: Connection, about: _About, lines: list[tuple[Line, int]], remark: str
-    ) -> None:
-        self.connection: Connection = connection
+    text: the first line, if only its text matters. lines: the others; else all.
+    """
+
+    def __init__(self, about: _About, text: str, lines: list[tuple[Line, int]], remark: str) -> None:
         self.about: _About = about
-        self.packet: int = about[4]
-        self.place: _Place = (connection, about[0], about[1], about[3])
+        self.text: str = text
         self.lines: list[tuple[Line, int]] = lines
         # What stands behind its first line.
         self.remark: str = remark
-        # What stands above it, unless it was written before with the same names; and what stands below it.
+        # What stands above it, unless it was written before with the same names.
         self.heading: _Heading | None = None
-        self.below: list[str] = []
+        # mypyc: nearly all have nothing below, and share these.
+        self.below: list[str] = _NOTHING
         # Findings that have the same answer here: the line of the answer in `below`, and how many they are.
-        self.answered: dict[str, tuple[int, int]] = {}
+        self.answered: dict[str, tuple[int, int]] = _UNANSWERED
+
+    def put_below(self, lines: list[str]) -> None:
+        """More lines below it."""
+        if not self.below:
+            self.below = []
+        self.below += lines
+
+    def put_answer(self, about: str, line: int, times: int) -> None:
+        """An answer stands below it. about: what is answered; line: which of those below it is; times: how
+        many findings have it.
+        """
+        if not self.answered:
+            self.answered = {}
+        self.answered[about] = (line, times)
 
 
 class _Index:
@@ -76,40 +107,35 @@ class _Index:
     past: the newest frames that are written, the oldest first. shown: those that are not written yet.
     """
 
-    def __init__(self, past: deque[tuple[Connection, _About]], shown: list[_ShownFrame]) -> None:
+    def __init__(self, past: deque[_About], shown: list[_ShownFrame]) -> None:
         # Frames that are not written yet. A rule that learns of a fault later knows where the frame ends.
         self.ends: dict[_Place, _ShownFrame] = {}
         self.packets: dict[tuple[Connection, int, int], _ShownFrame] = {}
         # Places and ends of the newest frames that are written.
         self.written: OrderedDict[_Place, None] = OrderedDict()
-        for connection, about in past:
-            self._place(connection, about)
+        for about in past:
+            self._place(about)
         for frame in shown:
             self.shown(frame)
 
     def shown(self, frame: _ShownFrame) -> None:
         """A frame that is not written yet."""
         about = frame.about
-        self.ends[_end(frame.connection, about)] = frame
-        self.packets.setdefault((frame.connection, about[0], frame.packet), frame)
+        self.ends[about.behind()] = frame
+        self.packets.setdefault((about.connection, about.direction, about.packet), frame)
 
     def wrote(self, frame: _ShownFrame) -> None:
         """The frame is written now."""
         about = frame.about
-        self._place(frame.connection, about)
-        self.ends.pop(_end(frame.connection, about), None)
-        self.packets.pop((frame.connection, about[0], frame.packet), None)
+        self._place(about)
+        self.ends.pop(about.behind(), None)
+        self.packets.pop((about.connection, about.direction, about.packet), None)
 
-    def _place(self, connection: Connection, about: _About) -> None:
-        self.written[(connection, about[0], about[1], about[3])] = None
-        self.written[_end(connection, about)] = None
+    def _place(self, about: _About) -> None:
+        self.written[about.place] = None
+        self.written[about.behind()] = None
         while len(self.written) > MAX_PLACED_FRAMES:
             self.written.popitem(last=False)
-
-
-def _end(connection: Connection, about: _About) -> _Place:
-    """Where the frame ends."""
-    return connection, about[0], about[2], about[3]
 
 
 class HeldTimeline:
@@ -130,21 +156,26 @@ class HeldTimeline:
         # The frames that are not written yet, by their places.
         self._places: dict[_Place, _ShownFrame] = {}
         # The newest frames that are written: a late finding may be about one of them.
-        self._past: deque[tuple[Connection, _About]] = deque(maxlen=MAX_PLACED_FRAMES // 2)
+        self._past: deque[_About] = deque(maxlen=MAX_PLACED_FRAMES // 2)
         # Where else a finding may belong. Most captures have none, so None before the first one.
         self._index: _Index | None = None
         self._shown: set[Connection] = set()
+        # Of these, that of the newest frame.
+        self._newest: Connection | None = None
         self._headings: dict[Connection, _Heading] = {}
         self._clock: Clock = Clock(time_format)
         self._log: SettlementLog = SettlementLog(LinkNames(), {})
-        self._timeline: Timeline = Timeline(self._clock, verbosity, LinkNames())
+        # Whether only the text of a line matters.
+        self._plain: bool = self.painter.bare
+        self._timeline: Timeline = Timeline(self._clock, verbosity, LinkNames(), self._plain)
 
     def begin(self, names: LinkNames, log: SettlementLog) -> None:
         """A capture begins."""
         self._clock = Clock(self._time_format)
         self._log = log
-        self._timeline = Timeline(self._clock, self._verbosity, names)
+        self._timeline = Timeline(self._clock, self._verbosity, names, self._plain)
         self._shown = set()
+        self._newest = None
         self._headings = {}
 
     def start(self, time: int) -> None:
@@ -162,36 +193,27 @@ class HeldTimeline:
 
     def make(self, records: list[FrameRecord]) -> list[MadeFrame]:
         """What another process can `put` of the next frames: plain values."""
-        bare = self.painter.bare
-        frames: list[MadeFrame] = []
-        for record in records:
-            (columns, reported, below), above, about, remark, settled = self.made(
-                record, self._log.of(record)
-            )
-            if bare:
-                reported = [("", "".join([text for _, text in reported]))]
-            frames.append(((columns, reported, below), above, about, remark, settled))
-        return frames
+        return [self.made(record, self._log.of(record)) for record in records]
 
     def made(self, record: FrameRecord, link: Link | None) -> MadeFrame:
         """What is shown of the next frame. None of it depends on other connections."""
         timeline = self._timeline
         above = timeline.heading(record) or timeline.introduction(record)
         answered = self._log.answered
-        settled: _Settled = []
+        settled: _Settled = _NONE_SETTLED
         remark = ""
         if answered is not None:
             remark = answered.text
             if self._judges:
-                for place, name, by in answered.settled:
-                    settled.append((place, name, (by.packet, by.seconds)))
+                packet = answered.packet
+                settled = [(place, name, packet, waited) for place, name, waited in answered.settled]
         else:
             settled_by = self._log.settled_by(record)
             if settled_by is not None:
                 remark = settled_by.text
         frame = record.frame
         offset: i64 = frame.offset
-        codes: list[str] = []
+        codes = _NO_CODES
         if frame.problems:
             codes = [problem.code for problem in frame.problems]
         about = (
@@ -207,27 +229,37 @@ class HeldTimeline:
     def put(self, connection: Connection, made: MadeFrame) -> None:
         """Take the next frame of a connection."""
         parts, headed, about, remark, settled = made
-        lines = self._timeline.assembled(parts)
+        text = ""
+        lines = _NO_LINES
+        if not self._plain:
+            lines = self._timeline.assembled(parts)
+        else:
+            text = self._timeline.plain_line(parts)
+            if parts[2]:
+                lines = [(line, _BELOW) for line in parts[2]]
         if not self._judges:
             if headed:
                 self._lines.append(self.painter.paint(heading(connection, about[4]), INDENT))
-            self._paint(lines, remark)
+            self._paint(text, lines, remark)
             return
-        shown = _ShownFrame(connection, about, lines, remark)
+        shown = _ShownFrame(_About(connection, about), text, lines, remark)
         if headed:
             above = self._headings.get(connection)
             if above is None:
                 above = self._headings[connection] = _Heading(connection)
             shown.heading = above
         self._keep(shown)
-        for place, name, by in settled:
+        for place, name, packet, waited in settled:
             # Named at those that are not written yet.
             at = self._places.get((connection, place[1], place[2], name))
             if at is not None:
-                at.remark = SettledBy(by[0], by[1]).text
+                at.remark = SettledBy(packet, waited).text
 
-    def _paint(self, lines: list[tuple[Line, int]], remark: str) -> None:
-        """Write the lines of a frame. remark: stands behind the first line."""
+    def _paint(self, text: str, lines: list[tuple[Line, int]], remark: str) -> None:
+        """Write the lines of a frame. text: the first, if it is plain. remark: stands behind the first."""
+        if self._plain:
+            self._lines.append(self.painter.plain(text, remark))
+            remark = ""
         for line, hang in lines:
             self._lines.append(self.painter.paint(line, hang, remark))
             remark = ""
@@ -236,8 +268,11 @@ class HeldTimeline:
         if len(self._frames) >= MAX_HELD_FRAMES:
             self._write_older()
         self._frames.append(frame)
-        self._shown.add(frame.connection)
-        self._places[frame.place] = frame
+        about = frame.about
+        if about.connection is not self._newest:
+            self._newest = about.connection
+            self._shown.add(about.connection)
+        self._places[about.place] = frame
         if self._index is not None:
             self._index.shown(frame)
 
@@ -260,9 +295,9 @@ class HeldTimeline:
             if spot.name != END_OF_STREAM and place not in index.written:
                 return  # its frame was not asked for
             at = self._before(int(spot.packet))
-            if at is None or at.connection is not connection:
+            if at is None or at.about.connection is not connection:
                 self.below(at, [heading(connection)])
-        if finding.rule.partition("/")[2] not in (at.about[5] if at is not None else []):
+        if finding.rule.partition("/")[2] not in (_NO_CODES if at is None else at.about.codes):
             self.below(at, [[("problem", "  !! "), *headline(finding)]])
         reaction = finding.reaction
         if is_objection(reaction):
@@ -280,17 +315,17 @@ class HeldTimeline:
             self._lines.append(painted)
         elif times:
             at.below[line] = painted
-            at.answered[finding + text] = (line, times + 1)
+            at.put_answer(finding + text, line, times + 1)
         else:
-            at.answered[finding + text] = (len(at.below), 1)
-            at.below.append(painted)
+            at.put_answer(finding + text, len(at.below), 1)
+            at.put_below([painted])
 
     def _before(self, packet: int) -> _ShownFrame | None:
         """The last frame, of those not written yet, that does not come after a packet."""
         newest: _ShownFrame | None = None
         for frames in (self._frames, self._held):
             for one in reversed(frames):
-                if one.packet <= packet:
+                if one.about.packet <= packet:
                     return one
                 newest = newest or one
         return newest
@@ -301,7 +336,7 @@ class HeldTimeline:
         if at is None:
             self._lines += texts
         else:
-            at.below += texts
+            at.put_below(texts)
 
     def add(self, text: str) -> None:
         """A line that is written behind what was written."""
@@ -311,6 +346,8 @@ class HeldTimeline:
         """No more frames of this connection will come."""
         self._timeline.forget(connection)
         self._shown.discard(connection)
+        if self._newest is connection:
+            self._newest = None
         self._headings.pop(connection, None)
 
     def flush(self) -> None:
@@ -320,7 +357,7 @@ class HeldTimeline:
 
     def _write_older(self) -> None:
         older, self._held, self._frames = self._held, self._frames, []
-        self._write(older, self._held[-1].packet)
+        self._write(older, self._held[-1].about.packet)
 
     def _write(self, frames: list[_ShownFrame], newest: int) -> None:
         """Write frames. newest: headings have the names that were said before this packet; 0 for all names.
@@ -331,13 +368,13 @@ class HeldTimeline:
         index = self._index
         for frame in frames:
             if frame.heading is not None:
-                self._head(frame.heading, newest if self._holds else frame.packet)
-            self._paint(frame.lines, frame.remark)
+                self._head(frame.heading, newest if self._holds else frame.about.packet)
+            self._paint(frame.text, frame.lines, frame.remark)
             if frame.below:
                 lines += frame.below
-            self._places.pop(frame.place, None)
+            self._places.pop(frame.about.place, None)
             if index is None:
-                self._past.append((frame.connection, frame.about))
+                self._past.append(frame.about)
             else:
                 index.wrote(frame)
         if lines:

@@ -4,7 +4,7 @@
 `printable`.
 """
 
-__all__ = ["INDENT", "Line", "flag", "key", "margin", "number"]
+__all__ = ["INDENT", "Line", "Pen", "flag", "key", "margin", "number"]
 
 Line = list[tuple[str, str]]
 """(style, text) parts."""
@@ -13,6 +13,38 @@ INDENT = 6
 """Columns before what stands below a frame's line."""
 
 _STEP = 2
+
+
+class Pen:
+    """Takes the parts of a line one after the other. plain: only their text matters, so no style is kept."""
+
+    def __init__(self, plain: bool) -> None:
+        self._texts: list[str] = []
+        self._styles: list[str] | None = None if plain else []
+
+    def put(self, style: str, text: str) -> None:
+        """The next part."""
+        self._texts.append(text)
+        styles = self._styles
+        if styles is not None:
+            styles.append(style)
+
+    def put_line(self, line: Line) -> None:
+        """The next parts."""
+        for style, text in line:
+            self.put(style, text)
+
+    @property
+    def text(self) -> str:
+        """The text of all parts."""
+        return "".join(self._texts)
+
+    @property
+    def line(self) -> Line:
+        """All parts, of a pen that is not plain."""
+        styles = self._styles
+        assert styles is not None
+        return list(zip(styles, self._texts, strict=True))
 
 
 def margin(depth: int) -> tuple[str, str]:

@@ -94,8 +94,7 @@ class Painter:
         remark: stands at the end of the line if there is room for it.
         """
         if self._plain:
-            text = "".join([text for _, text in line])
-            return f"{text}  {remark}" if remark else text.rstrip()
+            return self.plain("".join([text for _, text in line]), remark)
         if remark and (self._width is None or _cells_of(line) + cells(remark) + 2 <= self._width):
             line = [*line, ("dim", f"  {remark}")]
         if self._ascii:
@@ -108,6 +107,12 @@ class Painter:
         if hang < 0:
             return self._join(shortened(line, width))
         return self._join(_wrapped(line, width, hang))
+
+    def plain(self, text: str, remark: str = "") -> str:
+        """A line of which only the text matters (`bare`), without a line end."""
+        if self._ascii:
+            text = text.translate(_ASCII)
+        return f"{text}  {remark}" if remark else text.rstrip()
 
     def _join(self, line: Line) -> str:
         """The parts with their styles; spaces at the end belong to no line."""

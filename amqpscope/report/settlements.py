@@ -6,8 +6,7 @@ and for the last frame what it answers.
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from amqpscope.limits import MAX_LINKED_MESSAGES, MAX_NAMED_DELIVERIES
 from amqpscope.model.records import Connection, FrameRecord
@@ -22,6 +21,7 @@ from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp10.messaging import Received
 from dissectors.amqp10.performatives import Disposition, Transfer
+from dissectors.wire import i64
 
 __all__ = ["AnsweredMessages", "Place", "SettledBy", "SettlementLog", "SettlementReader"]
 
@@ -32,68 +32,102 @@ Place = tuple[int, int, int]
 """A frame of a capture: the number of its connection, its direction, and its offset there."""
 
 
-class _Begun(NamedTuple):
-    """The frame with which a message began. time: in ns."""
+class _Begun:
+    """The frame with which a message began: its connection's number, direction, offset, name, packet and time
+    (ns).
+    """
 
-    place: Place
-    name: str
-    packet: int
-    time: int
+    def __init__(self, record: FrameRecord) -> None:
+        frame = record.frame
+        self._stream: int = record.connection.stream
+        self._direction: i64 = record.direction
+        self._offset: i64 = frame.offset
+        self.name: str = frame.name
+        self.packet: i64 = record.packet
+        self.time: i64 = record.time
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return (self._stream, int(self._direction), int(self._offset))
 
 
-def _after(seconds: float) -> str:
-    """A time for people: `0.273 ms`, `5.02 s`, `118 s`."""
+_AFTER: Final[list[list[str]]] = [[""] * 1000 for _ in range(5)]
+"""Times of less than a second that were shown, by their size and their three digits."""
+
+
+def _after(time: i64) -> str:
+    """A time (ns) for people: `0.273 ms`, `5.02 s`, `118 s`."""
+    if 10_000 <= time < 999_000_000:
+        unit: i64 = 100
+        size = 0
+        while time >= 1000 * unit:
+            unit *= 10
+            size += 1
+        number: i64 = time // unit
+        rest: i64 = time % unit
+        # What is exactly between two texts is rounded as its float is.
+        if rest * 2 != unit and number < 999:
+            if rest * 2 > unit:
+                number += 1
+            text = _AFTER[size][number]
+            if not text:
+                text = _AFTER[size][number] = f"{int(number * unit) / 1e6:.3g} ms"
+            return text
+    seconds = int(time) / 1e9
     if seconds < 1:
         return f"{seconds * 1000:.3g} ms"
     return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
 
 
-class SettledBy(NamedTuple):
-    """The packet that answered a message, and how long that took."""
+class SettledBy:
+    """The packet that answered a message, and how long (ns) that took."""
 
-    packet: int
-    seconds: float
+    def __init__(self, packet: int, time: int) -> None:
+        self.packet: int = packet
+        self.time: int = time
 
     @property
     def text(self) -> str:
         """For people, behind a line."""
-        return f"settled in {self.packet} after {_after(self.seconds)}"
+        return f"settled in {self.packet} after {_after(self.time)}"
 
     @property
     def json(self) -> str:
         """As a member of the JSON outputs."""
-        return f'"settled_by": {json.dumps(self._asdict())}'
+        return f'"settled_by": {json.dumps({"packet": self.packet, "seconds": self.time / 1e9})}'
 
 
 class AnsweredMessages:
     """What a frame answers: messages, the oldest first. packet, time (ns): of the frame."""
 
-    def __init__(self, begun: list[_Begun], packet: int, time: int) -> None:
-        self._begun = begun
-        self._packet = packet
-        self._time = time
+    def __init__(self, begun: list[_Begun], packet: int, time: i64) -> None:
+        self._begun: list[_Begun] = begun
+        self.packet: int = packet
+        self._time: i64 = time
 
-    def _seconds(self, begun: _Begun) -> float:
-        return max(self._time - begun.time, 0) / 1e9
+    def _waited(self, begun: _Begun) -> i64:
+        waited: i64 = self._time - begun.time
+        return waited if waited > 0 else 0
 
     @property
-    def settled(self) -> Iterator[tuple[Place, str, SettledBy]]:
-        """Of each message the place and the name of its first frame, and what settles it."""
-        for one in self._begun:
-            yield one.place, one.name, SettledBy(self._packet, self._seconds(one))
+    def settled(self) -> list[tuple[Place, str, int]]:
+        """Of each message the place and the name of its first frame, and how long (ns) it was open."""
+        return [(one.place, one.name, int(self._waited(one))) for one in self._begun]
 
     @property
     def text(self) -> str:
         """For people, behind a line."""
         first, last, count = self._begun[0].packet, self._begun[-1].packet, len(self._begun)
         which = f"{first}" if count == 1 else f"{first} to {last} ({count})"
-        return f"answers {which} after {_after(self._seconds(self._begun[0]))}"
+        return f"answers {which} after {_after(self._waited(self._begun[0]))}"
 
     @property
     def json(self) -> str:
         """As a member of the JSON outputs."""
-        packets = [one.packet for one in self._begun[:_NAMED]]
-        fields = {"packets": packets, "count": len(self._begun), "seconds": self._seconds(self._begun[0])}
+        packets = [int(one.packet) for one in self._begun[:_NAMED]]
+        seconds = int(self._waited(self._begun[0])) / 1e9
+        fields = {"packets": packets, "count": len(self._begun), "seconds": seconds}
         return f'"answers": {json.dumps(fields)}'
 
 
@@ -116,16 +150,12 @@ class _Followed:
     def answer(self, record: FrameRecord, keys: list[object]) -> None:
         begun = [one for one in [self.open.pop(key, None) for key in keys] if one is not None]
         if begun:
-            self.answered = AnsweredMessages(begun, int(record.packet), int(record.time))
+            self.answered = AnsweredMessages(begun, int(record.packet), record.time)
 
 
 def place_of(record: FrameRecord) -> Place:
     """Where a frame stands. It is the same whenever the capture is read."""
     return (int(record.connection.stream), int(record.direction), int(record.frame.offset))
-
-
-def _begun(record: FrameRecord) -> _Begun:
-    return _Begun(place_of(record), record.frame.name, int(record.packet), int(record.time))
 
 
 class _Events10(Listener10):
@@ -137,7 +167,7 @@ class _Events10(Listener10):
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         if not delivery.settled and delivery.id is not None:
-            self.followed.begin(delivery, _begun(record))
+            self.followed.begin(delivery, _Begun(record))
 
     def disposition(
         self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
@@ -157,9 +187,9 @@ class _Events091(Listener091):
 
     def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
         if content.delivery is None:
-            self.contents[content] = _begun(record)
+            self.contents[content] = _Begun(record)
         elif not content.delivery.no_ack:
-            self.followed.begin(content.delivery, _begun(record))
+            self.followed.begin(content.delivery, _Begun(record))
 
     def content_ended(self, record: FrameRecord, content: SentContent) -> None:
         begun = self.contents.pop(content, None)
@@ -184,14 +214,17 @@ class SettlementLog:
         self._settled = settled
         self._followed: dict[Connection, tuple[_Followed, Conversation091 | None]] = {}
         self.answered: AnsweredMessages | None = None
+        # The connection of the last frame: nearly always the next one's too.
+        self._last: Connection | None = None
+        self._known: tuple[_Followed, Conversation091 | None] = (_Followed(), None)
 
     def of(self, record: FrameRecord) -> Link | None:
         """The link of a frame, which is the next one. `answered` then has what the frame answers."""
         connection = record.connection
-        known = self._followed.get(connection)
-        if known is None:
-            known = self._follow(connection)
-        followed, conversation = known
+        if connection is not self._last:
+            self._known = self._followed.get(connection) or self._follow(connection)
+            self._last = connection
+        followed, conversation = self._known
         followed.next_frame()
         link = self._names.of(record)
         if conversation is not None:
@@ -218,6 +251,8 @@ class SettlementLog:
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""
         self._followed.pop(connection, None)
+        if self._last is connection:
+            self._last = None
 
 
 class SettlementReader:
@@ -235,11 +270,11 @@ class SettlementReader:
         answered = self._log.answered
         if answered is None:
             return
-        for place, _, settled_by in answered.settled:
+        for place, _, waited in answered.settled:
             if len(self.settled) >= MAX_LINKED_MESSAGES:
                 self.full = True
                 return
-            self.settled[place] = settled_by
+            self.settled[place] = SettledBy(answered.packet, waited)
 
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 from mypy_extensions import mypyc_attr
 
 from amqpscope.report.details import LONGEST, tree
-from amqpscope.report.line import Line, margin
+from amqpscope.report.line import Line, Pen, margin
 from amqpscope.report.value_text import ValueText, hidden_text
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.interface import Body, Frame
@@ -41,6 +41,10 @@ class TextRenderer:
         if isinstance(frame.body, ProtocolHeader):
             return _header(frame.body)
         return _skipped(frame) if frame.kind == "skipped" else [("", count(frame.size, "octet"))]
+
+    def write(self, pen: Pen, frame: Frame, link: Link | None, message: object, vague: bool) -> None:
+        """The same, put down with a pen, for who shows very many frames."""
+        pen.put_line(self.line(frame, link, message, vague))
 
     def hides_all(self, frame: Frame, guarded: bool) -> bool:
         """Whether any field of the frame may be a secret. guarded: its octets may be."""

@@ -13,10 +13,11 @@ from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report import details
 from amqpscope.report.digits import digits
 from amqpscope.report.json_renderers import FORMS
-from amqpscope.report.line import INDENT, Line
+from amqpscope.report.line import INDENT, Line, Pen
 from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
 from amqpscope.report.redaction import guard
+from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.report.text_renderers import text_renderer
 from amqpscope.report.who import peer_line, who
 from amqpscope.tracking.amqp10.identity import Link
@@ -25,14 +26,21 @@ from dissectors.wording import count
 
 __all__ = ["TIME_FORMATS", "Clock", "FrameParts", "Timeline", "heading"]
 
-FrameParts = tuple[tuple[int, int, int, int, str, str, int, bool], Line, list[Line]]
+FrameParts = tuple[tuple[int, int, int, int, str, str, int, bool], Line, list[Line], str]
 """All that is shown of a frame, whatever is shown of others: what its columns show (packet, time in ns,
 connection, channel, name, style and width of the name, whether the client sends), the rest of its line, and
-the lines below.
+the lines below. Of a plain timeline the rest of the line is empty, and its text stands last.
 """
 
 _BY_CLIENT: Final = (CLIENT, "C→ ")
 _BY_SERVER: Final = (SERVER, " ←S")
+_NOTHING: Final[Line] = []
+_NONE_BELOW: Final[list[Line]] = []
+
+_NAMES: Final = 256
+"""Names of frames that are remembered as wide as their column."""
+
+_MILLIONTHS: Final[list[str]] = [f"{number:03d}" for number in range(1000)]
 
 TIME_FORMATS = {
     "r": "seconds since the capture's first frame",
@@ -50,6 +58,11 @@ class Clock:
         self._form = form
         self._first: int | None = None
         self._before: int | None = None
+
+    @property
+    def steady(self) -> bool:
+        """Whether the same time is always shown as the same text."""
+        return self._form != "d"
 
     def start(self, time: int) -> None:
         """The capture's first frame, shown or not."""
@@ -80,21 +93,26 @@ def _seconds(nanoseconds: int) -> str:
         amount = -amount
         sign = "-"
     microseconds: i64 = amount // 1000
-    # The digits behind the point with a 1 before them, which is cut off: that keeps their zeros.
-    rest: i64 = microseconds % 1_000_000 + 1_000_000
-    return sign + digits(microseconds // 1_000_000) + "." + str(rest)[1:]
+    rest: i64 = microseconds % 1_000_000
+    return f"{sign}{digits(microseconds // 1_000_000)}.{_MILLIONTHS[rest // 1000]}{_MILLIONTHS[rest % 1000]}"
 
 
 class Timeline:
     """Lines for frame records. verbosity: 0 one line, 1 all fields, 2 contents and octets of faults too.
 
-    names: has been asked for the link of every record before this one is shown.
+    names: has been asked for the link of every record before this one is shown. plain: of a frame's line only
+    the text is shown (`plain_line`), so styles are not asked for.
     """
 
-    def __init__(self, clock: Clock, verbosity: int, names: LinkNames) -> None:
+    def __init__(self, clock: Clock, verbosity: int, names: LinkNames, plain: bool = False) -> None:
         self._clock = clock
         self._verbosity = verbosity
         self._names = names
+        self._plain: bool = plain
+        # What shows the kind of the last frame: nearly always the next one's too.
+        self._kind: str = ""
+        self._dialect: str = ""
+        self._tells: TextRenderer = TextRenderer()
         self._seen: set[Connection] = set()
         # Of these, the ones whose heading could not name both peers yet.
         self._unnamed: set[Connection] = set()
@@ -104,6 +122,10 @@ class Timeline:
         self._connection = 1
         self._channel = 1
         self._name = 1
+        # The packet, time and connection of the last frame, and its columns: frames in one packet share them.
+        self._shown: tuple[int, int, int] = (-1, -1, -1)
+        self._columns: str = ""
+        self._names_shown: dict[str, str] = {}
 
     def heading(self, record: FrameRecord) -> Line | None:
         """What stands above the first frame of a connection that is shown."""
@@ -139,7 +161,7 @@ class Timeline:
 
     def assembled(self, parts: FrameParts) -> list[tuple[Line, int]]:
         """The lines of the next frame, of its parts."""
-        columns, reported, below = parts
+        columns, reported, below, _ = parts
         line, width = self._head(columns)
         line += reported
         # What went wrong is worth another line on a narrow terminal; the rest is cut.
@@ -153,11 +175,23 @@ class Timeline:
             shown.append((each, INDENT + 4))
         return shown
 
+    def plain_line(self, parts: FrameParts) -> str:
+        """The first line of the next frame of a plain timeline, of its parts."""
+        (packet, time, stream, channel, name, _, name_width, by_client), _, _, text = parts
+        numbers = self._numbers(packet, time, stream)
+        by = "C→ " if by_client else " ←S"
+        return f"{numbers}{by} {self._on_channel(channel)} {self._named(name, name_width)}{text}"
+
     def frame_parts(self, record: FrameRecord, link: Link | None) -> FrameParts:
         """What `frame_lines` consists of."""
         frame = record.frame
         message = record.message
-        tells = text_renderer(frame)
+        if frame.kind is not self._kind or frame.dialect is not self._dialect:
+            self._kind = frame.kind
+            self._dialect = frame.dialect
+            self._tells = text_renderer(frame)
+        tells = self._tells
+        plain = self._plain
         guarded, hidden, vague = guard(record, link, self._names, self._verbosity > 0)
         columns = (
             int(record.packet),
@@ -165,16 +199,19 @@ class Timeline:
             record.connection.stream,
             int(frame.channel),
             frame.name,
-            tells.style(frame),
+            "" if plain else tells.style(frame),
             int(tells.name_width),
             record.peer == CLIENT,
         )
-        reported = tells.line(frame, link, message, vague)
-        below: list[Line] = []
+        pen = Pen(plain)
+        tells.write(pen, frame, link, message, vague)
+        reported = _NOTHING if plain else pen.line
+        text = pen.text if plain else ""
         verbosity = self._verbosity
         wrong = [] if message is None else FORMS.of(frame).message_problems(record)
         if not frame.problems and not verbosity and not wrong:
-            return columns, reported, below
+            return columns, reported, _NONE_BELOW, text
+        below: list[Line] = []
         if verbosity:
             below.append(_evidence(record))
             below += tells.fields(frame, guarded, verbosity)
@@ -193,7 +230,7 @@ class Timeline:
                 below += details.octets(frame, tells.shown_octets(frame), guarded)
             if wrong:
                 below += tells.message_octets(message, hidden)
-        return columns, reported, below
+        return columns, reported, below, text
 
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""
@@ -202,11 +239,26 @@ class Timeline:
 
     def _head(self, shown: tuple[int, int, int, int, str, str, int, bool]) -> tuple[Line, int]:
         """The columns before the details, and how wide they are."""
-        in_packet, at, stream, on_channel, called, style, name_width, by_client = shown
+        packet, time, stream, channel, name, style, name_width, by_client = shown
+        numbers = self._numbers(packet, time, stream)
+        on_channel = self._on_channel(channel)
+        called = self._named(name, name_width)
+        line: Line = [
+            ("dim", numbers),
+            _BY_CLIENT if by_client else _BY_SERVER,
+            ("dim", f" {on_channel} "),
+            (style, called),
+        ]
+        return line, len(numbers) + 3 + self._channel + 2 + len(called)
+
+    def _numbers(self, in_packet: int, at: int, stream: int) -> str:
+        """The columns packet, time and connection."""
+        shown = (in_packet, at, stream)
+        if shown == self._shown and self._clock.steady:
+            return self._columns
         packet = str(in_packet)
         time = self._clock.show(at)
         number = digits(stream)
-        channel = "" if on_channel < 0 else digits(on_channel)
         # Most numbers are as wide as their column.
         if len(packet) != self._packet:
             self._packet = max(self._packet, len(packet))
@@ -217,20 +269,29 @@ class Timeline:
         if len(number) != self._connection:
             self._connection = max(self._connection, len(number))
             number = number.rjust(self._connection)
-        if len(channel) != self._channel:
-            self._channel = max(self._channel, len(channel))
-            channel = channel.rjust(self._channel)
-        if name_width > self._name:
-            self._name = name_width
-        columns = f"{packet} {time} {number} "
-        name = f"{called.ljust(self._name)} "
-        line: Line = [
-            ("dim", columns),
-            _BY_CLIENT if by_client else _BY_SERVER,
-            ("dim", f" {channel} "),
-            (style, name),
-        ]
-        return line, len(columns) + 3 + self._channel + 2 + len(name)
+        self._shown = shown
+        self._columns = f"{packet} {time} {number} "
+        return self._columns
+
+    def _on_channel(self, channel: int) -> str:
+        """The column channel."""
+        text = "" if channel < 0 else digits(channel)
+        if len(text) != self._channel:
+            self._channel = max(self._channel, len(text))
+            text = text.rjust(self._channel)
+        return text
+
+    def _named(self, name: str, width: int) -> str:
+        """The column name. width: that of the names of its protocol."""
+        if width > self._name:
+            self._name = width
+            self._names_shown.clear()
+        shown = self._names_shown.get(name)
+        if shown is None:
+            shown = f"{name.ljust(self._name)} "
+            if len(self._names_shown) < _NAMES:
+                self._names_shown[name] = shown
+        return shown
 
 
 def heading(connection: Connection, packet: int = 0) -> Line:

@@ -37,7 +37,9 @@ def octets_text(octets: bytes, most: int = BRIEF) -> str:
         if text.isprintable():
             if most and len(text) > most:
                 text = text[: most - 1] + "…"
-            return 'b"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            if "\\" in text or '"' in text:
+                text = text.replace("\\", "\\\\").replace('"', '\\"')
+            return 'b"' + text + '"'
     shown = octets[: most // 2] if most else octets
     return f"0x{shown.hex()}" + ("…" if len(shown) < len(octets) else "")
 

@@ -284,7 +284,7 @@ class Verdicts:
         shown: list[tuple[Line, int]] = []
         made: Any = finding.around_made or frames_around(finding)
         missing = finding.frame == _END
-        for at_fault, direction, (columns, reported, below) in made:
+        for at_fault, direction, (columns, reported, below, text) in made:
             if not at_fault and not around_it:
                 continue
             if missing and columns[0] > int(finding.packet):
@@ -292,7 +292,7 @@ class Verdicts:
                 missing = False
             # Who is the client may be known only now. What is wrong with the frame is the finding itself.
             columns = (*columns[:-1], finding.connection.peer(direction) == CLIENT)
-            line, _ = timeline.assembled((columns, reported, below))[0]
+            line, _ = timeline.assembled((columns, reported, below, text))[0]
             mark = ">>" if at_fault else ""
             shown.append(([("problem", f"{mark:>{_MARK}}"), *line], -1))
         if missing:

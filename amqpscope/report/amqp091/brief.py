@@ -11,7 +11,8 @@ from amqpscope.report.amqp091.json_form import refusal
 from amqpscope.report.amqp091.secrets import hides_all
 from amqpscope.report.amqp091.summary import named_cause
 from amqpscope.report.amqp091.value_text import TEXT
-from amqpscope.report.line import Line, flag, key, number
+from amqpscope.report.digits import digits
+from amqpscope.report.line import Line, Pen, flag, key, number
 from amqpscope.report.printable import in_quotes
 from amqpscope.report.value_text import hidden_text, text_word
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
@@ -19,9 +20,10 @@ from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.tables import FieldTable
 from dissectors.interface import Frame
+from dissectors.wire import i64
 from dissectors.wording import count
 
-__all__ = ["describe_arguments", "describe_header", "details"]
+__all__ = ["describe_arguments", "describe_header", "details", "write"]
 
 _NAME = 40
 _DESCRIPTION = 400
@@ -40,13 +42,30 @@ def details(frame: Frame, message: Amqp091Message | None, guarded: bool) -> Line
 
     guarded: its octets may be a secret.
     """
-    return _frame(frame, message, guarded) + _ended(message)
+    pen = Pen(False)
+    write(pen, frame, message, guarded)
+    return pen.line
 
 
-def _frame(frame: Frame, message: Amqp091Message | None, guarded: bool) -> Line:
+def write(pen: Pen, frame: Frame, message: Amqp091Message | None, guarded: bool) -> None:
+    """The same, put down with a pen."""
     body = frame.body
     if frame.kind == "body":
-        return _body(frame, message)
+        pen.put("", _body(frame, message))
+    elif isinstance(body, Method) and not hides_all(frame, guarded):
+        if not frequent_method(pen, body):
+            pen.put_line(_rarer(frame, guarded))
+    elif not (
+        isinstance(body, ContentHeader) and not hides_all(frame, guarded) and frequent_header(pen, body)
+    ):
+        pen.put_line(_rarer(frame, guarded))
+    if message is not None and not message.complete:
+        pen.put_line(_ended(message))
+
+
+def _rarer(frame: Frame, guarded: bool) -> Line:
+    """The part behind the name of a frame that is no body and not frequent."""
+    body = frame.body
     if frame.kind == "heartbeat":
         return [("dim", "keeps the connection alive")]
     if hides_all(frame, guarded):
@@ -54,9 +73,9 @@ def _frame(frame: Frame, message: Amqp091Message | None, guarded: bool) -> Line:
     if isinstance(body, UnknownMethod):
         return [*number("class-id", body.class_id), *number("method-id", body.method_id), *_size(frame)]
     if isinstance(body, Method):
-        return frequent_method(body) or describe_arguments(body)
+        return describe_arguments(body)
     if isinstance(body, ContentHeader):
-        return _header(body)
+        return describe_header(body)
     return _size(frame)
 
 
@@ -64,25 +83,20 @@ def _size(frame: Frame) -> Line:
     return [("", f"{count(frame.size, 'octet')} ")]
 
 
-def _ended(message: Amqp091Message | None) -> Line:
+def _ended(message: Amqp091Message) -> Line:
     """What is to be said of a message that ends before its time, or of which not all is there."""
-    if message is None or message.complete:
-        return []
     if message.method is None:
         return [("note", f"ends a message of {count(message.seen, 'octet')} whose method is not there ")]
     whole = "" if message.header is None else f" of {message.body_size}"
     return [("note", f"ends a message not all of which is there: {message.seen}{whole} octets ")]
 
 
-def _body(frame: Frame, message: Amqp091Message | None) -> Line:
-    text = count(frame.payload_captured, "octet")
+def _body(frame: Frame, message: Amqp091Message | None) -> str:
+    size: i64 = frame.payload_captured
+    text = "1 octet" if size == 1 else digits(size) + " octets"
     if message is not None and message.complete and message.frames > 1:
         text += f", the last of {message.seen} in {count(message.frames, 'frame')}"
-    return [("", f"{text} ")]
-
-
-def _header(header: ContentHeader) -> Line:
-    return frequent_header(header) or describe_header(header)
+    return text + " "
 
 
 def describe_header(header: ContentHeader) -> Line:

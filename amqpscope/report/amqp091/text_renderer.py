@@ -6,7 +6,7 @@ from amqpscope.report.amqp091 import brief
 from amqpscope.report.amqp091.secrets import hides_all
 from amqpscope.report.amqp091.value_text import TEXT
 from amqpscope.report.details import data
-from amqpscope.report.line import Line, margin
+from amqpscope.report.line import Line, Pen, margin
 from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.report.value_text import ValueText
 from amqpscope.tracking.amqp10.identity import Link
@@ -56,6 +56,9 @@ class Amqp091TextRenderer(TextRenderer):
 
     def line(self, frame: Frame, link: Link | None, message: object, vague: bool) -> Line:
         return brief.details(frame, message if isinstance(message, Amqp091Message) else None, vague)
+
+    def write(self, pen: Pen, frame: Frame, link: Link | None, message: object, vague: bool) -> None:
+        brief.write(pen, frame, message if isinstance(message, Amqp091Message) else None, vague)
 
     def hides_all(self, frame: Frame, guarded: bool) -> bool:
         return hides_all(frame, guarded)

@@ -4,18 +4,20 @@ A frame's details begin with what it is about (delivery, link or peer), then wha
 numbers. Session windows are written `incoming-window=2048@7`: room for 2048 transfers from id 7 on.
 """
 
+from typing import Final
+
 from amqpscope.model.passwords import without_password
 from amqpscope.model.unlogged import is_payload_unlogged
 from amqpscope.report.amqp10.secrets import hides_field, hides_raw
 from amqpscope.report.amqp10.sound_message import VALUE, describe_sound
 from amqpscope.report.amqp10.value_text import field_text, format_name, value_text
-from amqpscope.report.line import Line, flag, key, number
+from amqpscope.report.line import Line, Pen, flag, key, number
 from amqpscope.report.printable import in_quotes
 from amqpscope.report.value_text import hidden_text, octets_text, text_word
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import BATCH_FORMAT, Message
-from dissectors.amqp10.messaging import Properties, Received, Source, Target
+from dissectors.amqp10.messaging import Accepted, Properties, Received, Source, Target
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -34,7 +36,7 @@ from dissectors.amqp10_draft2011.performatives import Error as DraftError
 from dissectors.interface import Frame
 from dissectors.wording import count
 
-__all__ = ["address_parts", "describe_decoded", "details", "error_parts", "name_parts"]
+__all__ = ["address_parts", "describe_decoded", "details", "error_parts", "name_parts", "write"]
 
 _ADDRESS = 48
 _NAME = 40
@@ -51,13 +53,27 @@ _BODIES = ("data", "amqp-sequence", "amqp-value", "unknown")
 
 def details(frame: Frame, link: Link | None, message: Message | None, guarded: bool) -> Line:
     """The part of a frame's line behind its name. guarded: its octets may be a secret; show only numbers."""
+    pen = Pen(False)
+    write(pen, frame, link, message, guarded)
+    return pen.line
+
+
+def write(pen: Pen, frame: Frame, link: Link | None, message: Message | None, guarded: bool) -> None:
+    """The same, put down with a pen."""
     body = frame.body
     if isinstance(body, Transfer):
-        return _transfer(frame, body, link, message, guarded)
-    if isinstance(body, Flow):
-        return _flow(body, link)
-    if isinstance(body, Disposition):
-        return _disposition(body, link)
+        _transfer(pen, frame, body, link, message, guarded)
+    elif isinstance(body, Disposition):
+        _disposition(pen, body, link)
+    elif isinstance(body, Flow):
+        _flow(pen, body, link)
+    else:
+        pen.put_line(_rarer(frame, link, guarded))
+
+
+def _rarer(frame: Frame, link: Link | None, guarded: bool) -> Line:
+    """The part behind the name of a frame that is no transfer, disposition or flow."""
+    body = frame.body
     if isinstance(body, Attach):
         return _attach(body)
     if isinstance(body, Detach):
@@ -80,6 +96,49 @@ def details(frame: Frame, link: Link | None, message: Message | None, guarded: b
 
 # Parts of lines
 
+_REMEMBERED: Final = 4096
+_SHORT: Final = 256
+"""Characters of an address or name whose text is remembered: most frames have few links."""
+
+_addresses: Final[dict[str, str]] = {}
+_names: Final[dict[str, str]] = {}
+
+
+def _shown(known: dict[str, str], text: str, most: int) -> str:
+    """The text of an address or name, and a space. known: remembers it."""
+    shown = known.get(text)
+    if shown is None:
+        shown = text_word(text, most) + " "
+        if len(text) <= _SHORT:
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            known[text] = shown
+    return shown
+
+
+def _put_number(pen: Pen, name: str, value: int | None) -> None:
+    """A number, if it is present. name: with its `=`."""
+    if value is not None:
+        pen.put("key", name)
+        pen.put("", f"{value} ")
+
+
+def _put_address(pen: Pen, link: Link | None, handle: int | None) -> None:
+    """What `address_parts` gives."""
+    if link is None:
+        _put_number(pen, "handle=", handle)
+    elif link.address is None:
+        pen.put("", _shown(_names, link.name, _NAME))
+    else:
+        pen.put("address", _shown(_addresses, link.address, _ADDRESS))
+
+
+def _put_name(pen: Pen, link: Link | None) -> None:
+    """What `name_parts` gives."""
+    if link is not None and link.address is not None and link.address != link.name:
+        pen.put("key", "link=")
+        pen.put("", _shown(_names, link.name, _NAME))
+
 
 def _link(link: Link | None, handle: int | None) -> Line:
     """The link's address, and its name unless it is the same; its handle while the attach is not known."""
@@ -94,18 +153,16 @@ def _link(link: Link | None, handle: int | None) -> Line:
 
 def address_parts(link: Link | None, handle: int | None) -> Line:
     """The link's address alone; its name where it has none, its handle where its attach is not known."""
-    if link is None:
-        return number("handle", handle)
-    if link.address is None:
-        return [("", f"{text_word(link.name, _NAME)} ")]
-    return [("address", f"{text_word(link.address, _ADDRESS)} ")]
+    pen = Pen(False)
+    _put_address(pen, link, handle)
+    return pen.line
 
 
 def name_parts(link: Link | None) -> Line:
     """The link's name, where its address stands before."""
-    if link is None or link.address is None or link.address == link.name:
-        return []
-    return key("link", text_word(link.name, _NAME))
+    pen = Pen(False)
+    _put_name(pen, link)
+    return pen.line
 
 
 def error_parts(error: Error | DraftError | None) -> tuple[Line, Line]:
@@ -139,48 +196,45 @@ def _state(state: object) -> tuple[Line, Line]:
 
 
 def _transfer(
-    frame: Frame, transfer: Transfer, link: Link | None, message: Message | None, guarded: bool
-) -> Line:
-    line: Line = []
+    pen: Pen, frame: Frame, transfer: Transfer, link: Link | None, message: Message | None, guarded: bool
+) -> None:
     if transfer.delivery_id is not None:
-        line.append(("", f"#{transfer.delivery_id} "))
-    line += address_parts(link, transfer.handle)
+        pen.put("", f"#{transfer.delivery_id} ")
+    _put_address(pen, link, transfer.handle)
     if transfer.settled:
-        line.append(("", "settled "))
+        pen.put("", "settled ")
     if transfer.more:
-        line.append(("", "more "))
+        pen.put("", "more ")
     if transfer.resume:
-        line.append(("", "resume "))
+        pen.put("", "resume ")
     if transfer.aborted:
-        line.append(("error", "aborted "))
+        pen.put("error", "aborted ")
     if guarded:
-        return [*line, *_payload(frame)]
+        _put_payload(pen, frame)
+        return
     if transfer.state is not None:
         state, description = _state(transfer.state)
-        line += [*state, *description]
+        pen.put_line(state)
+        pen.put_line(description)
     if message is None or is_payload_unlogged(frame):
-        line += _payload(frame)
+        _put_payload(pen, frame)
+    elif message.is_sound():
+        describe_sound(pen, message, link)
     else:
-        _message(line, message, link)
-    line += name_parts(link)
+        line: Line = []
+        describe_decoded(line, message, link)
+        pen.put_line(line)
+    _put_name(pen, link)
     tag = transfer.delivery_tag
     if tag is not None:
-        line += [("key", "tag="), ("", octets_text(tag, 2 * _HEX_TAG))]
-    return line
+        pen.put("key", "tag=")
+        pen.put("", octets_text(tag, 2 * _HEX_TAG))
 
 
-def _payload(frame: Frame) -> Line:
+def _put_payload(pen: Pen, frame: Frame) -> None:
     """How many octets of payload there are; nothing where a log does not say it."""
-    if not frame.uncaptured and is_payload_unlogged(frame):
-        return []
-    return [("dim", f"{count(frame.payload_captured + frame.uncaptured, 'octet')} ")]
-
-
-def _message(line: Line, message: Message, link: Link | None) -> None:
-    if message.is_sound():
-        describe_sound(line, message, link)
-    else:
-        describe_decoded(line, message, link)
+    if frame.uncaptured or not is_payload_unlogged(frame):
+        pen.put("dim", f"{count(frame.payload_captured + frame.uncaptured, 'octet')} ")
 
 
 def describe_decoded(line: Line, message: Message, link: Link | None) -> None:
@@ -219,35 +273,35 @@ def describe_decoded(line: Line, message: Message, link: Link | None) -> None:
         line += key("body", ", ".join(kinds))
 
 
-def _flow(flow: Flow, link: Link | None) -> Line:
-    line: Line = []
+def _flow(pen: Pen, flow: Flow, link: Link | None) -> None:
     if flow.handle is not None:
-        line += address_parts(link, flow.handle)
-        line += number("link-credit", flow.link_credit)
-        line += flag(flow.drain, "drain")
-        line += number("delivery-count", flow.delivery_count)
-        line += number("available", flow.available)
+        _put_address(pen, link, flow.handle)
+        _put_number(pen, "link-credit=", flow.link_credit)
+        if flow.drain:
+            pen.put("", "drain ")
+        _put_number(pen, "delivery-count=", flow.delivery_count)
+        _put_number(pen, "available=", flow.available)
     else:
-        line.append(("", "session "))
-    line += flag(flow.echo, "echo")
-    line += name_parts(link)
-    line += _window("incoming-window", flow.incoming_window, flow.next_incoming_id)
-    line += _window("outgoing-window", flow.outgoing_window, flow.next_outgoing_id)
-    return line
+        pen.put("", "session ")
+    if flow.echo:
+        pen.put("", "echo ")
+    _put_name(pen, link)
+    pen.put("key", "incoming-window=")
+    pen.put("", _window(flow.incoming_window, flow.next_incoming_id))
+    pen.put("key", "outgoing-window=")
+    pen.put("", _window(flow.outgoing_window, flow.next_outgoing_id))
 
 
-def _window(name: str, size: int | None, start: int | None) -> Line:
+def _window(size: int | None, start: int | None) -> str:
     """A session window: how many transfers, from which id on."""
-    return [
-        ("key", f"{name}="),
-        ("", f"{'?' if size is None else size}@{'?' if start is None else start} "),
-    ]
+    return f"{'?' if size is None else size}@{'?' if start is None else start} "
 
 
 def _begin(begin: Begin) -> Line:
     line = number("remote-channel", begin.remote_channel)
     line += number("incoming-window", begin.incoming_window)
-    line += _window("outgoing-window", begin.outgoing_window, begin.next_outgoing_id)
+    line.append(("key", "outgoing-window="))
+    line.append(("", _window(begin.outgoing_window, begin.next_outgoing_id)))
     line += number("handle-max", begin.handle_max)
     return line
 
@@ -320,20 +374,25 @@ def _attach(attach: Attach) -> Line:
     return line + flag(attach.incomplete_unsettled, "incomplete-unsettled")
 
 
-def _disposition(body: Disposition, link: Link | None) -> Line:
-    line: Line = []
-    if body.first is not None:
-        last = "" if body.last is None or body.last == body.first else f"–#{body.last}"
-        line.append(("", f"#{body.first}{last} "))
-    state, description = _state(body.state)
-    line += state
+def _disposition(pen: Pen, body: Disposition, link: Link | None) -> None:
+    first = body.first
+    if first is not None:
+        last = body.last
+        pen.put("", f"#{first} " if last is None or last == first else f"#{first}–#{last} ")
+    description: Line = []
+    # An accepted without anything, which nearly all are, is its name.
+    if isinstance(body.state, Accepted) and body.state.odd is None and body.state.extra is None:
+        pen.put("", "accepted ")
+    else:
+        state, description = _state(body.state)
+        pen.put_line(state)
     if body.settled:
-        line.append(("", "settled "))
-    line += address_parts(link, None)
-    line += description
+        pen.put("", "settled ")
+    _put_address(pen, link, None)
+    pen.put_line(description)
     if body.role is not None:
-        line.append(("dim", "by receiver " if body.role else "by sender "))
-    return line + name_parts(link)
+        pen.put("dim", "by receiver " if body.role else "by sender ")
+    _put_name(pen, link)
 
 
 def _fields(body: Composite) -> Line:

@@ -8,13 +8,13 @@ import uuid
 from typing import Final
 
 from amqpscope.report.amqp10.value_text import value_text
-from amqpscope.report.line import Line
+from amqpscope.report.digits import digits
+from amqpscope.report.line import Pen
 from amqpscope.report.value_text import octets_text, text_word
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.outline import entries, pairs
 from dissectors.wire import i64
-from dissectors.wording import count
 
 __all__ = ["VALUE", "describe_sound"]
 
@@ -28,8 +28,9 @@ _SHORT: Final = 48
 _PROPERTIES_CODE: Final = 0x73
 _APPLICATION_CODE: Final = 0x74
 _DATA_CODE: Final = 0x75
-_SEQUENCE_CODE: Final = 0x76
 _VALUE_CODE: Final = 0x77
+
+_BODIES: Final[list[str]] = ["data", "amqp-sequence", "amqp-value"]
 
 # Fields of properties in the order in which they are shown: their numbers in the list, and their names.
 _SHOWN: Final[list[int]] = [0, 5, 3, 2, 4, 10, 6]
@@ -51,49 +52,51 @@ _TO: Final = 3
 _texts: Final[dict[bytes, str]] = {}
 
 
-def describe_sound(line: Line, message: Message, link: Link | None) -> None:
-    """Put into a line what is shown of a message that `is_sound`."""
+def describe_sound(pen: Pen, message: Message, link: Link | None) -> None:
+    """Put down what a line shows of a message that `is_sound`."""
     octets = message.octets
-    line.append(("", f"{count(message.size, 'octet')} "))
-    bodies: dict[str, int] = {}
+    size: i64 = message.size
+    pen.put("", "1 octet " if size == 1 else digits(size) + " octets ")
+    bodies: list[int] = []
     start: i64 = 0
     for behind in message.section_ends():
         end: i64 = behind
         code: i64 = octets[start + 2]
         if code == _PROPERTIES_CODE:
-            _properties(line, octets, start, end, link)
+            _properties(pen, octets, start, end, link)
         elif code == _APPLICATION_CODE:
-            line.append(("key", "application-properties="))
-            line.append(("", f"{pairs(octets, start)} "))
-        elif code == _DATA_CODE:
-            bodies["data"] = bodies.get("data", 0) + 1
-        elif code == _SEQUENCE_CODE:
-            bodies["amqp-sequence"] = bodies.get("amqp-sequence", 0) + 1
-        elif code == _VALUE_CODE:
-            bodies["amqp-value"] = bodies.get("amqp-value", 0) + 1
+            pen.put("key", "application-properties=")
+            pen.put("", digits(pairs(octets, start)) + " ")
+        elif _DATA_CODE <= code <= _VALUE_CODE:
+            bodies.append(code - _DATA_CODE)
         start = end
     if bodies:
-        kinds = [f"{number} × {kind}" if number > 1 else kind for kind, number in bodies.items()]
-        line.append(("key", "body="))
-        line.append(("", f"{', '.join(kinds)} "))
+        pen.put("key", "body=")
+        pen.put("", _BODIES[bodies[0]] + " " if len(bodies) == 1 else _kinds(bodies))
 
 
-def _properties(line: Line, octets: bytes, start: i64, end: i64, link: Link | None) -> None:
+def _kinds(bodies: list[int]) -> str:
+    """Several sections of a body: how many of each kind, and a space."""
+    numbers: dict[str, int] = {}
+    for kind in bodies:
+        numbers[_BODIES[kind]] = numbers.get(_BODIES[kind], 0) + 1
+    return ", ".join([f"{number} × {kind}" if number > 1 else kind for kind, number in numbers.items()]) + " "
+
+
+def _properties(pen: Pen, octets: bytes, start: i64, end: i64, link: Link | None) -> None:
     places = entries(octets, start, end)
-    last = len(places) - 1
-    for shown in range(len(_SHOWN)):
-        index = _SHOWN[shown]
-        if index >= last:
-            continue
-        at = places[index]
-        code: i64 = octets[at]
-        if code == 0x40:
-            continue
-        value = octets[at : places[index + 1]]
-        if shown == _TO and link is not None and link.address is not None and _string(value) == link.address:
-            continue
-        line.append(("key", _NAMES[shown]))
-        line.append(("", _id_text(value) if shown < _IDS else _word(value)))
+    last: i64 = len(places) - 1
+    shown: i64 = 0
+    while shown < 7:
+        index: i64 = _SHOWN[shown]
+        if index < last:
+            at: i64 = places[index]
+            if octets[at] != 0x40:
+                value = octets[at : places[index + 1]]
+                if shown != _TO or link is None or link.address is None or _string(value) != link.address:
+                    pen.put("key", _NAMES[shown])
+                    pen.put("", _id_text(value) if shown < _IDS else _word(value))
+        shown += 1
 
 
 def _string(value: bytes) -> str:

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from amqpscope.report.amqp10 import brief, details
 from amqpscope.report.amqp10.value_text import TEXT
-from amqpscope.report.line import Line
+from amqpscope.report.line import Line, Pen
 from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.report.value_text import ValueText, hidden_text
 from amqpscope.tracking.amqp10.identity import Link
@@ -40,6 +40,9 @@ class Amqp10TextRenderer(TextRenderer):
 
     def line(self, frame: Frame, link: Link | None, message: object, vague: bool) -> Line:
         return brief.details(frame, link, message if isinstance(message, Message) else None, vague)
+
+    def write(self, pen: Pen, frame: Frame, link: Link | None, message: object, vague: bool) -> None:
+        brief.write(pen, frame, link, message if isinstance(message, Message) else None, vague)
 
     def hides_all(self, frame: Frame, guarded: bool) -> bool:
         body = frame.body

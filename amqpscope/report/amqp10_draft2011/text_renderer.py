@@ -4,7 +4,7 @@ from amqpscope.report.amqp10 import brief
 from amqpscope.report.amqp10.text_renderer import Amqp10TextRenderer
 from amqpscope.report.amqp10.value_text import TEXT, field_text, format_name
 from amqpscope.report.details import LONGEST, data, entries, tree
-from amqpscope.report.line import Line, key, margin
+from amqpscope.report.line import Line, Pen, key, margin
 from amqpscope.report.printable import hexdump
 from amqpscope.report.secrets import hides_octets
 from amqpscope.report.value_text import hidden_text, octets_text
@@ -53,6 +53,9 @@ class Draft2011TextRenderer(Amqp10TextRenderer):
         if isinstance(body, _AS_IN_FINAL) and body.odd is None and body.broken_at == NOT_BROKEN:
             return _as_in_final(frame, body, link, vague)
         return brief.details(frame, link, None, vague)
+
+    def write(self, pen: Pen, frame: Frame, link: Link | None, message: object, vague: bool) -> None:
+        pen.put_line(self.line(frame, link, message, vague))
 
     def shown_octets(self, frame: Frame) -> bytes:
         return b"" if isinstance(frame.body, Transfer) else super().shown_octets(frame)

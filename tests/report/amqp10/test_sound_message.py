@@ -13,7 +13,7 @@ from support.strategies import messages
 
 from amqpscope.report.amqp10.brief import describe_decoded
 from amqpscope.report.amqp10.sound_message import describe_sound
-from amqpscope.report.line import Line
+from amqpscope.report.line import Line, Pen
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Header
@@ -59,11 +59,11 @@ def both(octets: bytes, link: Link | None) -> tuple[Line, Line] | None:
     message = Message(0, [octets], len(octets), True)
     if not message.is_sound():
         return None
-    quick: Line = []
+    quick = Pen(False)
     slow: Line = []
     describe_sound(quick, message, link)
     describe_decoded(slow, message, link)
-    return quick, slow
+    return quick.line, slow
 
 
 @settings(max_examples=MANY)
