@@ -4,7 +4,10 @@ from typing import Final
 
 from dissectors.wire import i64
 
-__all__ = ["digits"]
+__all__ = ["THREE_DIGITS", "digits"]
+
+THREE_DIGITS: Final[list[str]] = [f"{number:03d}" for number in range(1000)]
+"""Numbers below 1000 with their zeros, as decimals are put together of."""
 
 _KNOWN: Final[list[str]] = [str(number) for number in range(4096)]
 

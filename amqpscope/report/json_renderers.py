@@ -15,6 +15,8 @@ class JsonRenderers:
     def __init__(self) -> None:
         self._of_none: JsonRenderer = JsonRenderer()
         self._of_kind: dict[tuple[str, str], JsonRenderer] = {}
+        # Of these, those of no dialect.
+        self._of_usual: dict[str, JsonRenderer] = {}
         # That of the last frame: nearly always the next one's too.
         self._kind: str = ""
         self._dialect: str = ""
@@ -22,12 +24,13 @@ class JsonRenderers:
 
     def of(self, frame: Frame) -> JsonRenderer:
         """The renderer of this frame."""
-        if frame.kind is not self._kind or frame.dialect is not self._dialect:
-            self._kind = frame.kind
-            self._dialect = frame.dialect
-            self._last = self._of_kind.get((frame.kind, frame.dialect)) or self._new(
-                frame.kind, frame.dialect
-            )
+        kind = frame.kind
+        dialect = frame.dialect
+        if kind is not self._kind or dialect is not self._dialect:
+            self._kind = kind
+            self._dialect = dialect
+            known = self._of_kind.get((kind, dialect)) if dialect else self._of_usual.get(kind)
+            self._last = known or self._new(kind, dialect)
         return self._last
 
     def _new(self, kind: str, dialect: str) -> JsonRenderer:
@@ -36,6 +39,8 @@ class JsonRenderers:
         renderer = self._of_none if protocol is None else protocol.json_renderer()
         for one in (kind,) if protocol is None else protocol.kinds:
             self._of_kind[one, dialect] = renderer
+            if not dialect:
+                self._of_usual[one] = renderer
         return renderer
 
 

@@ -3,6 +3,7 @@
 import datetime
 from typing import Final
 
+from amqpscope.report.digits import THREE_DIGITS
 from dissectors.wire import i64
 
 __all__ = ["Moments", "iso"]
@@ -23,6 +24,18 @@ class Moments:
     def iso(self, time: i64) -> str:
         """Nanoseconds since 1970 as ISO 8601 in UTC with nine decimals."""
         second = time // _SECOND
+        rest = time - second * _SECOND
+        micro = rest // 1000
+        decimals = THREE_DIGITS[micro // 1000] + THREE_DIGITS[micro % 1000] + THREE_DIGITS[rest % 1000]
+        return f"{self._seconds(second)}.{decimals}Z"
+
+    def milliseconds(self, time: i64) -> str:
+        """Milliseconds since 1970 as ISO 8601 in UTC with three decimals."""
+        second = time // 1000
+        return f"{self._seconds(second)}.{THREE_DIGITS[time - second * 1000]}Z"
+
+    def _seconds(self, second: i64) -> str:
+        """A time without its decimals."""
         if second != self._second:
             try:
                 moment = _EPOCH + datetime.timedelta(seconds=int(second))
@@ -31,8 +44,7 @@ class Moments:
             # Not strftime: that writes the year 1 with one digit.
             self._text = moment.isoformat(timespec="seconds")[:19]
             self._second = second
-        # With a leading 1 the decimals keep their zeros.
-        return self._text + "." + str(time - second * _SECOND + _SECOND)[1:] + "Z"
+        return self._text
 
 
 _moments = Moments()

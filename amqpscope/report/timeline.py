@@ -11,7 +11,7 @@ from typing import Final
 
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report import details
-from amqpscope.report.digits import digits
+from amqpscope.report.digits import THREE_DIGITS, digits
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.line import INDENT, Line, Pen
 from amqpscope.report.links import LinkNames
@@ -40,7 +40,6 @@ _NONE_BELOW: Final[list[Line]] = []
 _NAMES: Final = 256
 """Names of frames that are remembered as wide as their column."""
 
-_MILLIONTHS: Final[list[str]] = [f"{number:03d}" for number in range(1000)]
 
 TIME_FORMATS = {
     "r": "seconds since the capture's first frame",
@@ -94,7 +93,8 @@ def _seconds(nanoseconds: int) -> str:
         sign = "-"
     microseconds: i64 = amount // 1000
     rest: i64 = microseconds % 1_000_000
-    return f"{sign}{digits(microseconds // 1_000_000)}.{_MILLIONTHS[rest // 1000]}{_MILLIONTHS[rest % 1000]}"
+    decimals = THREE_DIGITS[rest // 1000] + THREE_DIGITS[rest % 1000]
+    return f"{sign}{digits(microseconds // 1_000_000)}.{decimals}"
 
 
 class Timeline:

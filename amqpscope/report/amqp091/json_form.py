@@ -44,7 +44,16 @@ from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
 from dissectors.amqp091.content import BASIC, ContentHeader
 from dissectors.amqp091.message import Amqp091Message
-from dissectors.amqp091.methods import BasicNack, BasicReject, BasicReturn, ChannelClose, ConnectionClose
+from dissectors.amqp091.methods import (
+    BasicAck,
+    BasicDeliver,
+    BasicNack,
+    BasicPublish,
+    BasicReject,
+    BasicReturn,
+    ChannelClose,
+    ConnectionClose,
+)
 from dissectors.amqp091.registry import METHODS
 from dissectors.amqp091.tables import FieldTable
 from dissectors.amqp091.values import (
@@ -230,16 +239,53 @@ class _Said:
         self._members: str = ""
         # Properties by their octets and which of them there are.
         self._properties: dict[tuple[int, bytes], str] = {}
+        # Names of at most 255 octets.
+        self._texts: dict[str, str] = {}
 
     def members(self, method: Method) -> str:
         """The members of an object with the arguments of a method."""
         if method is self._method:
             return self._members
-        text = ", ".join(_members(method))
+        text = self._frequent(method) or ", ".join(_members(method))
         if method.definition().content:
             self._method = method
             self._members = text
         return text
+
+    def _frequent(self, method: Method) -> str:
+        """The members of a publish, deliver or ack with all its arguments; "" of any other method."""
+        if method.odd is not None:
+            return ""
+        if isinstance(method, BasicPublish):
+            exchange, key = method.exchange, method.routing_key
+            if method.present != 5 or exchange is None or key is None:
+                return ""
+            return (
+                f'"reserved-1": {method.reserved_1}, "exchange": {self._text(exchange)}, '
+                f'"routing-key": {self._text(key)}, '
+                f'"mandatory": {_boolean(method.mandatory)}, "immediate": {_boolean(method.immediate)}'
+            )
+        if isinstance(method, BasicDeliver):
+            consumer, exchange, key = method.consumer_tag, method.exchange, method.routing_key
+            if method.present != 5 or consumer is None or exchange is None or key is None:
+                return ""
+            return (
+                f'"consumer-tag": {self._text(consumer)}, "delivery-tag": {method.delivery_tag}, '
+                f'"redelivered": {_boolean(method.redelivered)}, "exchange": {self._text(exchange)}, '
+                f'"routing-key": {self._text(key)}'
+            )
+        if isinstance(method, BasicAck) and method.present == 2:
+            return f'"delivery-tag": {method.delivery_tag}, "multiple": {_boolean(method.multiple)}'
+        return ""
+
+    def _text(self, text: str) -> str:
+        """A name, which many methods have."""
+        known = self._texts.get(text)
+        if known is None:
+            if len(self._texts) >= _REMEMBERED:
+                self._texts.clear()
+            known = self._texts[text] = text_json(text)
+        return known
 
     def properties(self, header: ContentHeader) -> str:
         """The properties as an object."""
@@ -254,6 +300,10 @@ class _Said:
                 self._properties.clear()
             self._properties[key] = known
         return known
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
 
 
 def _fields_json(frame: Frame, guarded: bool, said: _Said) -> str:

@@ -318,7 +318,7 @@ class QuickValues:
         milliseconds = (high << 32) | u32(self.buf, pos + 5)
         if milliseconds > _LAST_TIMESTAMP:
             return self.give_up()
-        return '"' + self._moments.iso(milliseconds * 1_000_000)[:23] + 'Z"'
+        return '"' + self._moments.milliseconds(milliseconds) + '"'
 
     def collection(self, code: i64, depth: i64) -> str:
         """The list or map at `pos`."""
