@@ -193,6 +193,7 @@ OFTEN = [
     "amqpscope/report/held_timeline.py",
     "amqpscope/report/json_form.py",
     "amqpscope/report/json_renderers.py",
+    "amqpscope/report/line.py",
     "amqpscope/report/links.py",
     "amqpscope/report/moment.py",
     "amqpscope/report/painter.py",
