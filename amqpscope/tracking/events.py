@@ -36,9 +36,14 @@ class Listener:
 
 
 class Rememberable:
-    """A delivery that a subscriber may remember something of, see `amqpscope.diagnoses.memory`."""
+    """A delivery that a subscriber may remember something of, see `amqpscope.diagnoses.memory`.
 
-    def __init__(self) -> None:
+    packet, time (ns): of its first frame.
+    """
+
+    def __init__(self, packet: i64, time: i64) -> None:
+        self.packet: i64 = packet
+        self.time: i64 = time
         # What is remembered of it, None for nothing. It is not dumped.
         self.remembered: object | None = None
 
@@ -54,6 +59,10 @@ class Conversation(ABC):
     def __init__(self) -> None:
         # Sessions that were begun, or channels that were opened: of a channel each of its lives.
         self.sessions: i64 = 0
+
+    def outstanding(self) -> list[Rememberable]:
+        """The deliveries that wait for their settlement, and that a frame can still name."""
+        return []
 
     @abstractmethod
     def take(self, record: FrameRecord) -> None:

@@ -87,7 +87,7 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
         B_ACK_CHANNEL,
         f"the server has sent delivery-tag {tag} on channel {other.number}, but not on this channel",
         evidence={"delivery_tag": tag, "other_channel": int(other.number)},
-        others=[int(other.deliveries.unacknowledged[tag].packet)],
+        others=[int(other.deliveries.unacknowledged.get(tag).packet)],
     )
     case.astray = ALL
 

@@ -152,7 +152,10 @@ class Channel:
             return
         if isinstance(method, BasicAck):
             if by_client:
-                self._settle(method.delivery_tag, method.multiple, end, packet)
+                if method.multiple:
+                    self.settle_to(method.delivery_tag, end, packet)
+                else:
+                    self.settle(method.delivery_tag, end, packet)
             else:
                 self.publishes.confirm(method.delivery_tag, method.multiple, True)
             return
@@ -169,13 +172,16 @@ class Channel:
             return
         if isinstance(method, BasicNack):
             if by_client:
-                self._settle(method.delivery_tag, method.multiple, end, packet)
+                if method.multiple:
+                    self.settle_to(method.delivery_tag, end, packet)
+                else:
+                    self.settle(method.delivery_tag, end, packet)
             else:
                 self.publishes.confirm(method.delivery_tag, method.multiple, False)
             return
         if isinstance(method, BasicReject):
             if by_client:
-                self._settle(method.delivery_tag, False, end, packet)
+                self.settle(method.delivery_tag, end, packet)
             return
         if isinstance(method, BasicReturn):
             if not by_client:
@@ -205,14 +211,22 @@ class Channel:
         else:
             self._server_says(method, end, packet, time, answered)
 
-    def _settle(self, tag: int, multiple: bool, end: i64, packet: i64) -> None:
-        self.deliveries.settle(tag, multiple, self.transacted, end, packet)
+    def settle(self, tag: int, end: i64, packet: i64) -> ConsumerDelivery | None:
+        """A basic.ack, basic.nack or basic.reject of the client without `multiple`, instead of `apply`.
+        Returns the delivery that it names, None if there is none.
+        """
+        return self.deliveries.settle(tag, self.transacted, end, packet)
 
     def settle_to(self, tag: int, end: i64, packet: i64) -> list[ConsumerDelivery]:
         """A basic.ack or basic.nack of the client with `multiple`, instead of `apply`. Returns the deliveries
         that it names.
         """
         return self.deliveries.settle_to(tag, self.transacted, end, packet)
+
+    def reuse(self, deliveries: list[ConsumerDelivery]) -> None:
+        """Nobody keeps these settled deliveries: have their objects stand for other ones."""
+        if not self.transacted:
+            self.deliveries.reuse(deliveries)
 
     def _discards(self, by_client: bool) -> bool:
         """Whether the other peer has closed the channel, and therefore discards the methods of this peer."""
@@ -320,7 +334,7 @@ class Channel:
             if answered is not None and answered.subject:
                 self.consumers.queue_gone(answered.subject, answered.end)
         elif isinstance(method, BasicRecoverOk):
-            if self.deliveries.unacknowledged:
+            if len(self.deliveries.unacknowledged) > 0:
                 # They came since it was asked for: whether before it was done, and went back, is not known.
                 self.deliveries.whole = False
         elif isinstance(method, BasicQosOk):
@@ -340,7 +354,7 @@ class Channel:
         self._forgot()
         if consumer is not None:
             tag = consumer.tag  # one object for all its deliveries
-        delivery = ConsumerDelivery(method.delivery_tag, tag, end, packet, time)
+        delivery = self.deliveries.begin(method.delivery_tag, tag, end, packet, time)
         delivery.no_ack = consumer is not None and consumer.no_ack
         if consumer is None:
             # Whether it wants to be acknowledged is not known.

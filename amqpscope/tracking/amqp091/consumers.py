@@ -158,6 +158,8 @@ class Consumers:
         self.windows: PeerLimits = PeerLimits()
         self.window_octets: i64 = 0
         self.whole: bool = True
+        # Whose the last delivery is, None if that is not known, or if a consumer has ended since.
+        self.addressee: Consumer | None = None
 
     # How they begin
 
@@ -209,6 +211,9 @@ class Consumers:
         complete: nothing is missing of what was said. Then one that was begun without a name, and without
         anybody waiting to hear of it, is whose tag nobody else has.
         """
+        consumer = self.addressee
+        if consumer is not None and consumer.tag == tag:
+            return consumer
         consumer = self.live.get(tag)
         if (
             consumer is None
@@ -219,6 +224,7 @@ class Consumers:
         ):
             consumer = self.nameless.pop(0)
             self._keep(tag, consumer)
+        self.addressee = consumer
         return consumer
 
     def _keep(self, tag: str, consumer: Consumer) -> None:
@@ -243,6 +249,7 @@ class Consumers:
 
     def _drop(self, tag: str) -> None:
         consumer = self.live.pop(tag, None)
+        self.addressee = None
         if consumer is not None:
             self.roster.leave(self.number, consumer)
 
@@ -271,6 +278,7 @@ class Consumers:
         self.nameless = []
         self.cancelled = {}
         self.windows = PeerLimits()
+        self.addressee = None
 
     # Prefetch limits
 

@@ -17,8 +17,9 @@ from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.endpoint import as_read, completed_publish, out_of_order, unreadable
 from amqpscope.tracking.amqp091.events import Listener091, SentContent
 from amqpscope.tracking.amqp091.names import readable
+from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.states import CLOSED
-from amqpscope.tracking.events import Conversation, takes
+from amqpscope.tracking.events import Conversation, Rememberable, takes
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.message import Amqp091Message
@@ -77,6 +78,20 @@ class Conversation091(Conversation):
         self._first: SentContent | None = None
         self._second: SentContent | None = None
         self._others: dict[int, SentContent] = {}
+        # Octets of body that the client has yet to send of its newest content, as the content header says.
+        self.due: i64 = 0
+        # Only whole messages are followed, and the object for the next content, None if there is none yet.
+        self._whole: bool = False
+        self._spare: SentContent | None = None
+
+    def follow_whole_messages(self, whole: bool) -> None:
+        """Whether to follow messages only, not their frames.
+
+        Then nothing of a content is counted, and what the client publishes has no `content_ended`. No
+        subscriber may keep a content that is over, or a delivery that is acknowledged: their objects stand
+        for other ones.
+        """
+        self._whole = whole
 
     def subscribe(self, listener: Listener091) -> None:
         """Have somebody take the events, behind those who do so already."""
@@ -123,6 +138,12 @@ class Conversation091(Conversation):
             return newest
         return self._others.get(_key(record.direction, number)) if self._others else None
 
+    def outstanding(self) -> list[Rememberable]:
+        waiting: list[Rememberable] = []
+        for channel in self.view.table.channels.values():
+            waiting.extend(channel.deliveries.unacknowledged.entries())
+        return waiting
+
     # Frames
 
     def take(self, record: FrameRecord) -> None:
@@ -138,7 +159,10 @@ class Conversation091(Conversation):
             else:
                 self._other(record)
         elif kind == "content-header" or kind == "body":
-            self._content(record)
+            if self._whole:
+                self._content_of_whole(record)
+            else:
+                self._content(record)
         elif isinstance(body, ProtocolHeader):
             self.view.header(record.direction == record.connection.client, body)
             for listener in self.listeners:
@@ -246,29 +270,33 @@ class Conversation091(Conversation):
         end = frame.offset + frame.size
         if by_client:
             deliveries: list[ConsumerDelivery]
-            if multiple and (tag != 0 or record.acknowledged < 0):
+            if not multiple:
+                settled = channel.settle(tag, end, record.packet)
+                deliveries = [] if settled is None else [settled]
+            elif tag != 0 or record.acknowledged < 0:
                 deliveries = channel.settle_to(tag, end, record.packet)
             else:
-                deliveries = channel.deliveries.covered(tag, multiple)
-                unread: list[ConsumerDelivery] = []
-                if tag == 0 and record.acknowledged >= 0:
-                    # It means all that the client can have read.
-                    unread = [one for one in deliveries if one.end > record.acknowledged]
-                    deliveries = [one for one in deliveries if one.end <= record.acknowledged]
+                # It means all that the client can have read.
+                known: list[ConsumerDelivery] = channel.deliveries.covered(0, True)
+                unread = [one for one in known if one.end > record.acknowledged]
+                deliveries = [one for one in known if one.end <= record.acknowledged]
                 channel.apply(True, method, end, record.packet, record.last_time)
                 for one in unread:
                     channel.deliveries.keep(one)
             for listener in self._acknowledged:
                 listener.acknowledged(record, method, deliveries)
+            if self._whole and self._first is None and self._second is None and not self._others:
+                # No content under way is of one of these.
+                channel.reuse(deliveries)
             return
-        if not self._confirmed:
-            channel.apply(False, method, end, record.packet, record.last_time)
-            return
-        known = channel.publishes.unconfirmed
-        sure_to = channel.publishes.sure_to
-        numbers = channel.publishes.covered(tag, multiple)
-        publishes = [known[number] for number in numbers if number <= sure_to]
-        channel.apply(False, method, end, record.packet, record.last_time)
+        publishes: list[Publish]
+        if isinstance(method, BasicReject):
+            publishes = channel.publishes.covered(tag, False)
+        else:
+            publishes = channel.publishes.confirm(tag, multiple, isinstance(method, BasicAck))
+        if self._confirmed:
+            sure_to = channel.publishes.sure_to
+            publishes = [publish for publish in publishes if publish.number <= sure_to]
         for listener in self._confirmed:
             listener.confirmed(record, method, publishes)
 
@@ -343,7 +371,17 @@ class Conversation091(Conversation):
 
     def _begin(self, record: FrameRecord, method: Method, channel: Channel | None, by_client: bool) -> None:
         """A method with content, which is applied."""
-        content = SentContent(method, record.packet, record.frame.channel, channel, by_client)
+        content = self._spare
+        if content is None:
+            content = SentContent(method, record.packet, record.frame.channel, channel, by_client)
+        else:
+            self._spare = None
+            content.begin_again(method, record.packet, record.frame.channel, channel, by_client)
+        if self._whole and by_client:
+            for listener in self._started:
+                listener.content_started(record, method, content)
+            self._spare = content
+            return
         direction = record.direction
         before = self._first if direction == 0 else self._second
         if before is not None:
@@ -356,11 +394,27 @@ class Conversation091(Conversation):
         if channel is not None and not by_client:
             if isinstance(method, BasicDeliver):
                 content.delivery = channel.deliveries.due
-                content.consumer = self.consumer_of(channel, method.consumer_tag)
+                consumer = channel.consumers.addressee
+                if consumer is None and self._former:
+                    consumer = self._former.get((channel, readable(method.consumer_tag)))
+                content.consumer = consumer
             elif isinstance(method, BasicGetOk):
                 content.delivery = channel.deliveries.due
         for listener in self._started:
             listener.content_started(record, method, content)
+
+    def _content_of_whole(self, record: FrameRecord) -> None:
+        """A content header or a body frame, of which only matters what it completes."""
+        frame = record.frame
+        body = frame.body
+        if record.direction != record.connection.client:
+            if record.message is not None:
+                self._content(record)
+            return
+        self.due = body.size if isinstance(body, ContentHeader) else self.due - frame.payload_size
+        publish = None if record.message is None else completed_publish(record, self.view)
+        if publish is not None:
+            self.view.publish(frame.channel, publish)
 
     def _content(self, record: FrameRecord) -> None:
         """A content header or a body frame."""
@@ -379,6 +433,11 @@ class Conversation091(Conversation):
             for listener in self.listeners:
                 listener.stray(record)
             return
+        if content.by_client:
+            if isinstance(body, ContentHeader):
+                self.due = body.size
+            else:
+                self.due -= frame.payload_size
         for listener in self._continued:
             listener.content_continued(record, content)
         if record.message is not None:
@@ -404,6 +463,9 @@ class Conversation091(Conversation):
                 content.number = publish.number
         for listener in self._ended:
             listener.content_ended(record, content)
+        if self._whole:
+            content.message = None
+            self._spare = content
 
 
 def _key(direction: i64, channel: i64) -> int:

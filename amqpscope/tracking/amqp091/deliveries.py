@@ -9,35 +9,41 @@ In a transaction, acknowledgements take effect at the commit. A rollback makes t
 again (section 2.2.9), for all later methods. A recover returns all unacknowledged deliveries to the queue.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from amqpscope.limits import MAX_UNACKNOWLEDGED
-from amqpscope.tracking.ascending import Ascending
 from amqpscope.tracking.events import Rememberable
+from amqpscope.tracking.numbered import Numbered
 from amqpscope.tracking.spans import Spans
 from dissectors.wire import i64
 
 __all__ = ["ChannelDeliveries", "ConsumerDelivery"]
 
 
+_SPARES: Final = 256
+"""Objects of settled deliveries of a channel: as many as one acknowledgement often names."""
+
+
 class ConsumerDelivery(Rememberable):
     """A message that the server sends to the client."""
 
     def __init__(self, tag: int, consumer: str | None, end: i64, packet: i64, time: i64) -> None:
-        super().__init__()
+        # The packet of its method, and when that was complete (ns).
+        super().__init__(packet, time)
         # Its delivery-tag.
         self.tag: int = tag
         # The tag of its consumer, None for one that was asked for by basic.get.
         self.consumer: str | None = consumer
         # The offset behind its method in the server's stream.
         self.end: i64 = end
-        # The packet of its method, and when that was complete (ns).
-        self.packet: i64 = packet
-        self.time: i64 = time
         # The octets of its body, -1 until they are known.
         self.size: i64 = -1
         # It needs no acknowledgement.
         self.no_ack: bool = False
+        # Its queue, if a subscriber remembers something of it. It is not dumped.
+        self.queue: str = ""
+        # Of a settled one whose object may stand for another delivery, the next such object.
+        self.spare: ConsumerDelivery | None = None
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
@@ -55,7 +61,7 @@ class ConsumerDelivery(Rememberable):
 class ChannelDeliveries:
     """The deliveries of one channel since it was opened.
 
-    last: the highest tag so far, 0 before the first. unacknowledged: by tag; `order` has the tags in order.
+    last: the highest tag so far, 0 before the first. unacknowledged: by tag.
     whole: none is missing. gapless: each tag followed the previous one. free: tags of deliveries that need no
     acknowledgement. recovered: tags that a recover has returned. counts: how many deliveries of each consumer
     are unacknowledged (None: those of basic.get); octets: the total size of the unacknowledged deliveries of
@@ -70,9 +76,8 @@ class ChannelDeliveries:
         self.last: int = 0
         # No delivery is missing.
         self.whole: bool = True
-        # The unacknowledged ones, by tag; and their tags in order.
-        self.unacknowledged: dict[int, ConsumerDelivery] = {}
-        self.order: Ascending = Ascending()
+        # The unacknowledged ones, by tag.
+        self.unacknowledged: Numbered = Numbered()
         # Each tag was the one behind the last.
         self.gapless: bool = True
         # Tags of deliveries that need no acknowledgement.
@@ -90,6 +95,36 @@ class ChannelDeliveries:
         self.pointless_packet: i64 = 0
         # The delivery whose content header is due.
         self.due: ConsumerDelivery | None = None
+        # The first of the objects that may stand for other deliveries, and how many these are.
+        self.spare: ConsumerDelivery | None = None
+        self.spares: i64 = 0
+
+    def begin(self, tag: int, consumer: str | None, end: i64, packet: i64, time: i64) -> ConsumerDelivery:
+        """An object for a delivery that begins."""
+        one = self.spare
+        if one is None:
+            return ConsumerDelivery(tag, consumer, end, packet, time)
+        self.spare = one.spare
+        self.spares -= 1
+        one.spare = None
+        one.packet = packet
+        one.time = time
+        one.remembered = None
+        one.tag = tag
+        one.consumer = consumer
+        one.end = end
+        one.size = -1
+        one.queue = ""
+        return one
+
+    def reuse(self, deliveries: list[ConsumerDelivery]) -> None:
+        """Nobody keeps these settled deliveries: their objects may stand for other ones."""
+        self.due = None
+        for delivery in deliveries:
+            if self.spares < _SPARES:
+                delivery.spare = self.spare
+                self.spare = delivery
+                self.spares += 1
 
     def add(self, delivery: ConsumerDelivery) -> None:
         """The server sends a delivery."""
@@ -104,19 +139,18 @@ class ChannelDeliveries:
         known = self.unacknowledged
         if len(known) >= MAX_UNACKNOWLEDGED:
             self.whole = False
-            self._forget(known.pop(self.order.smallest(known)))
+            oldest: ConsumerDelivery = known.oldest()
+            known.take(oldest.tag)
+            self._forget(oldest)
         if not self.gapless:
-            before = known.pop(tag, None)
+            before = known.take(tag)
             if before is not None:
                 self._forget(before)
         self.keep(delivery)
 
     def keep(self, delivery: ConsumerDelivery) -> None:
         """The delivery waits for its acknowledgement."""
-        # mypyc: one object for both, because a number of type int is made an object each time.
-        tag: Any = delivery.tag
-        self.unacknowledged[tag] = delivery
-        self.order.add(tag, self.unacknowledged)
+        self.unacknowledged.put(delivery.tag, delivery)
         if self.counting:
             self.counts[delivery.consumer] = self.counts.get(delivery.consumer, 0) + 1
             if delivery.consumer is not None:
@@ -124,7 +158,7 @@ class ChannelDeliveries:
 
     def weigh(self, tag: int, size: i64) -> None:
         """The content header of a delivery gives its size."""
-        delivery = self.unacknowledged.get(tag)
+        delivery: ConsumerDelivery | None = self.unacknowledged.get(tag)
         if delivery is not None and delivery.size < 0:
             delivery.size = size
             if self.counting and delivery.consumer is not None:
@@ -132,32 +166,28 @@ class ChannelDeliveries:
 
     def oldest(self) -> ConsumerDelivery | None:
         """The unacknowledged delivery with the smallest tag, None if there is none."""
-        known = self.unacknowledged
-        return known[self.order.smallest(known)] if known else None
+        oldest: ConsumerDelivery | None = self.unacknowledged.oldest()
+        return oldest
 
     def covered(self, tag: int, multiple: bool) -> list[ConsumerDelivery]:
         """The unacknowledged deliveries that an acknowledgement names."""
-        known = self.unacknowledged
-        if not multiple:
-            one = known.get(tag)
-            return [] if one is None else [one]
-        return [known[number] for number in self.order.up_to(tag, known)]
-
-    def settle(self, tag: int, multiple: bool, transacted: bool, end: i64, packet: i64) -> None:
-        """A basic.ack, basic.reject or basic.nack of the client."""
         if multiple:
-            self.settle_to(tag, transacted, end, packet)
-            return
-        known = self.unacknowledged
-        number: Any = tag
-        delivery = known.get(number)
+            return self.unacknowledged.up_to(tag)
+        one = self.unacknowledged.get(tag)
+        return [] if one is None else [one]
+
+    def settle(self, tag: int, transacted: bool, end: i64, packet: i64) -> ConsumerDelivery | None:
+        """A basic.ack, basic.reject or basic.nack of the client without `multiple`. Returns the delivery that
+        it names, None if there is none.
+        """
+        delivery: ConsumerDelivery | None = self.unacknowledged.take(tag)
         if delivery is not None:
-            del known[number]
             if self.counting or transacted:
                 self._settle(delivery, transacted)
         elif self.pointless_end < 0:
             self.pointless_end = end
             self.pointless_packet = packet
+        return delivery
 
     def settle_to(self, tag: int, transacted: bool, end: i64, packet: i64) -> list[ConsumerDelivery]:
         """A basic.ack or basic.nack of the client with `multiple`. Returns the deliveries that it names."""
@@ -165,13 +195,7 @@ class ChannelDeliveries:
         if tag != 0 and self.pointless_end < 0 and tag not in known:
             self.pointless_end = end
             self.pointless_packet = packet
-        numbers = self.order.up_to(tag, known)
-        settled = [known[number] for number in numbers]
-        if len(numbers) == len(known):
-            known.clear()
-        else:
-            for number in numbers:
-                del known[number]
+        settled: list[ConsumerDelivery] = known.take_up_to(tag)
         if self.counting or transacted:
             for delivery in settled:
                 self._settle(delivery, transacted)
@@ -200,10 +224,9 @@ class ChannelDeliveries:
 
     def recover(self) -> None:
         """All unacknowledged deliveries return to their queues, and will come again with other tags."""
-        for tag in self.unacknowledged:
-            self.recovered.add(tag, tag)
-        self.unacknowledged = {}
-        self.order = Ascending()
+        for delivery in self.unacknowledged.entries():
+            self.recovered.add(delivery.tag, delivery.tag)
+        self.unacknowledged = Numbered()
         self.counts = {}
         self.octets = 0
 
@@ -224,7 +247,7 @@ class ChannelDeliveries:
             self.counting,
             self.last,
             self.whole,
-            tuple(delivery.dump() for delivery in self.unacknowledged.values()),
+            tuple(delivery.dump() for delivery in self.unacknowledged.entries()),
             self.free.dump(),
             tuple(delivery.dump() for delivery in self.undecided),
             (self.gapless, self.recovered.dump(), int(self.pointless_end), int(self.pointless_packet)),

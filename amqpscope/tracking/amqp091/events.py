@@ -58,6 +58,22 @@ class SentContent:
         # What was put together of it, from when it is over.
         self.message: Amqp091Message | None = None
 
+    def begin_again(
+        self, method: Method, packet: i64, on: i64, channel: Channel | None, by_client: bool
+    ) -> None:
+        """The object, whose content is over, stands for another content that begins."""
+        self.method = method
+        self.packet = packet
+        self.on = on
+        self.channel = channel
+        self.by_client = by_client
+        self.delivery = None
+        self.consumer = None
+        self.publish = None
+        self.number = 0
+        self.frames = 0
+        self.octets = 0
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Listener091(Listener):

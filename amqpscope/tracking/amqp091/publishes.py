@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from amqpscope.limits import MAX_FLAGGED, MAX_PENDING_EXCHANGES, MAX_UNCONFIRMED
 from amqpscope.tracking.amqp091.names import UNREADABLE, readable
-from amqpscope.tracking.ascending import Ascending
+from amqpscope.tracking.numbered import Numbered
 from amqpscope.tracking.spans import Spans
 from dissectors.amqp091.methods import BasicPublish
 from dissectors.wire import i64
@@ -115,7 +115,7 @@ class Publishes:
     """The messages published on one channel since it was opened.
 
     confirming: the channel is in confirm mode. count: how many were published in confirm mode. unconfirmed:
-    by number; `order` has the numbers in order. acked, nacked: the numbers of acked and nacked messages.
+    by number. acked, nacked: the numbers of acked and nacked messages.
     flagged: messages with mandatory or immediate that were not returned, in order; forgotten: some of them
     are not kept, or some returned messages are unknown. whole: no message is missing.
     """
@@ -129,9 +129,8 @@ class Publishes:
         self.whole: bool = True
         # How many were published in confirm mode.
         self.count: int = 0
-        # Those not confirmed, by number; and their numbers in order.
-        self.unconfirmed: dict[int, Publish] = {}
-        self.order: Ascending = Ascending()
+        # Those not confirmed, by number.
+        self.unconfirmed: Numbered = Numbered()
         # The numbers that were confirmed, and those that the server could not deal with.
         self.acked: Spans = Spans()
         self.nacked: Spans = Spans()
@@ -183,11 +182,9 @@ class Publishes:
             publish.number = self.count
             if len(self.unconfirmed) >= MAX_UNCONFIRMED:
                 self.whole = False
-                del self.unconfirmed[self.order.smallest(self.unconfirmed)]
-            # mypyc: one object for both, because a number of type int is made an object each time.
-            number: Any = publish.number
-            self.unconfirmed[number] = publish
-            self.order.add(number, self.unconfirmed)
+                oldest: Publish = self.unconfirmed.oldest()
+                self.unconfirmed.take(oldest.number)
+            self.unconfirmed.put(self.count, publish)
         if publish.mandatory or publish.immediate:
             if publish.exchange == UNREADABLE or publish.routing_key == UNREADABLE:
                 self.forgotten = True
@@ -197,48 +194,42 @@ class Publishes:
                 self.forgotten = True
             self.flagged.append(publish)
 
-    def covered(self, tag: int, multiple: bool) -> list[int]:
-        """The numbers of the unconfirmed messages that a confirm names."""
-        known = self.unconfirmed
-        if not multiple:
-            return [tag] if tag in known else []
-        return self.order.up_to(tag, known)
+    def covered(self, tag: int, multiple: bool) -> list[Publish]:
+        """The unconfirmed messages that a confirm names, the oldest first."""
+        if multiple:
+            return self.unconfirmed.up_to(tag)
+        one = self.unconfirmed.get(tag)
+        return [] if one is None else [one]
 
     def oldest(self) -> Publish | None:
         """The unconfirmed message with the smallest number, None if there is none."""
-        known = self.unconfirmed
-        return known[self.order.smallest(known)] if known else None
+        oldest: Publish | None = self.unconfirmed.oldest()
+        return oldest
 
-    def confirm(self, tag: int, multiple: bool, positive: bool) -> None:
-        """The server confirms or nacks messages."""
+    def confirm(self, tag: int, multiple: bool, positive: bool) -> list[Publish]:
+        """The server confirms or nacks messages. Returns those that it names, the oldest first."""
         spans = self.acked if positive else self.nacked
         known = self.unconfirmed
         if not multiple:
-            number: Any = tag
-            publish = known.get(number)
-            if publish is not None:
-                del known[number]
-                spans.add(tag, tag)
-                self.took(publish.end)
-            return
-        numbers = self.order.up_to(tag, known)
-        size: i64 = len(numbers)
+            publish: Publish | None = known.take(tag)
+            if publish is None:
+                return []
+            spans.add(tag, tag)
+            self.took(publish.end)
+            return [publish]
+        publishes: list[Publish] = known.take_up_to(tag)
+        size: i64 = len(publishes)
         if size == 0:
-            return
-        first: int = numbers[0]
-        last: int = numbers[size - 1]
-        end = known[last].end
-        if size == len(known):
-            known.clear()
+            return publishes
+        first: int = publishes[0].number
+        newest = publishes[size - 1]
+        if newest.number - first == size - 1:
+            spans.add(first, newest.number)
         else:
-            for one in numbers:
-                del known[one]
-        if last - first == size - 1:
-            spans.add(first, last)
-        else:
-            for one in numbers:
-                spans.add(one, one)
-        self.took(end)
+            for one in publishes:
+                spans.add(one.number, one.number)
+        self.took(newest.end)
+        return publishes
 
     def returnable(self, exchange: str, routing_key: str) -> list[Publish]:
         """The messages that a basic.return may refer to, the oldest first."""
@@ -286,7 +277,7 @@ class Publishes:
             (self.confirming, int(self.sure_to)),
             self.whole,
             self.count,
-            tuple(publish.dump() for publish in self.unconfirmed.values()),
+            tuple(publish.dump() for publish in self.unconfirmed.entries()),
             self.acked.dump(),
             self.nacked.dump(),
             tuple(publish.dump() for publish in self.flagged),
@@ -303,8 +294,7 @@ class Publishes:
         publishes.whole, publishes.count = whole, count
         for one in unconfirmed:
             publish = Publish.load(one)
-            publishes.unconfirmed[publish.number] = publish
-            publishes.order.add(publish.number, publishes.unconfirmed)
+            publishes.unconfirmed.put(publish.number, publish)
         publishes.acked, publishes.nacked = Spans.load(acked), Spans.load(nacked)
         publishes.flagged = [Publish.load(one) for one in flagged]
         publishes.forgotten = forgotten

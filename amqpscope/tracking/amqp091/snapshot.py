@@ -315,7 +315,7 @@ def _add_consumers(
     counts: dict[str, int] = {}
     total: i64 = len(client.deliveries.unacknowledged)
     if consumers and total <= MAX_SNAPSHOT_DELIVERIES:
-        for delivery in client.deliveries.unacknowledged.values():
+        for delivery in client.deliveries.unacknowledged.entries():
             if delivery.consumer is not None:
                 counts[delivery.consumer] = counts.get(delivery.consumer, 0) + 1
     counted = total <= MAX_SNAPSHOT_DELIVERIES

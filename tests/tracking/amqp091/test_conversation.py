@@ -127,8 +127,7 @@ class Compared(Listener091):
         judge.server.catch_up(record.acknowledged, judge.client.sent_end)
         channel = judge.server.view.channel(record.frame.channel)
         assert channel is not None
-        known = channel.publishes.unconfirmed
-        found = [known[one] for one in channel.publishes.covered(method.delivery_tag, method.multiple)]
+        found = channel.publishes.covered(method.delivery_tag, method.multiple)
         self._same([(one.number, one.end) for one in found], [(one.number, one.end) for one in publishes])
 
     def answered(self, record: FrameRecord, method: Any, request: MethodRequest) -> None:
