@@ -53,6 +53,8 @@ class ConnectionDiagnosis:
         self.notebook: Notebook = Notebook(connection, several.limits)
         # The last frame was none: what follows it is looked at.
         self.torn: bool = False
+        # The watches that listen are there, and `torn` is false.
+        self.plain: bool = False
         self.opening: OpeningWatch = OpeningWatch(self.notebook)
         self.transport: TransportWatch = TransportWatch(self.notebook)
         # What follows it, by its protocol, and who listens to that.
@@ -69,9 +71,11 @@ class ConnectionDiagnosis:
             self.listeners091 = watches091(self.notebook, spoken)
             for watch in self.listeners091:
                 spoken.subscribe(watch)
+            spoken.follow_whole_messages(True)
             self.conversation = spoken
         else:
             self.spoken10 = Conversation10(False) if conversation is None else conversation
+            self.spoken10.reuse_deliveries(conversation is None)
             self.conversation = self.spoken10
 
     def measure(self) -> None:
@@ -80,13 +84,24 @@ class ConnectionDiagnosis:
         conversation = self.conversation
         if isinstance(conversation, Conversation091):
             numbers = Numbers091(self.notebook, self.listeners091)
+            conversation.follow_whole_messages(False)
             conversation.subscribe(numbers)
             self.listeners091.append(numbers)
             self.numbers = numbers
+        elif self.spoken10 is not None:
+            # Numbers keep deliveries.
+            self.spoken10.reuse_deliveries(False)
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection."""
-        side = self.prepare(record)
+        frame = record.frame
+        side = side_of(record)
+        if self.plain and frame.missing == 0 and record.started and not record.unseen and not frame.problems:
+            if not self.opening.answered:
+                self.opening.take(record, side)
+            self.transport.take(record, side)
+        else:
+            self.prepare(record)
         if self.follows:
             self.conversation.take(record)
         # Now, so that a peer that answers is not taken for one that was there and did not answer.
@@ -116,6 +131,7 @@ class ConnectionDiagnosis:
         if not self.opening.answered:
             self.opening.take(record, side)
         self.transport.take(record, side)
+        self.plain = not self.torn and (self.spoken10 is None or len(self.listeners10) > 0)
         return side
 
     def _listen(self, conversation: Conversation10, frame: Frame) -> None:

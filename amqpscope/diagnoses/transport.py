@@ -182,7 +182,7 @@ class TransportWatch:
         # From when on both keep to what they have agreed.
         self.agreed_time: i64 = 0
         # From when on nothing that both do not say is a silence, in ns.
-        self.patience: i64 = int(notebook.limit(SILENCE) * SECOND)
+        self.patience: i64 = max(int(notebook.limit(SILENCE) * SECOND), 1)
         # The last silence of both: its length, and the packet before it.
         self.gap: i64 = 0
         self.gap_packet: i64 = 0
@@ -195,8 +195,31 @@ class TransportWatch:
 
     def take(self, record: FrameRecord, side: i64) -> None:
         """The next frame. side: its sender's."""
-        client, server = self.notebook.client, self.notebook.server
         own = self.client if side == 0 else self.server
+        frame = record.frame
+        newest = own.newest
+        time = record.time
+        if (
+            newest is not None
+            and newest.packet == record.packet
+            and newest.time == time
+            and self.notebook.heard(side).time >= time
+        ):
+            # The packet has several frames. Between them there is no silence.
+            newest.end = frame.offset + frame.size
+            own.since_gap += 1
+        else:
+            self._packet(record, side, own)
+        if record.message is not None:
+            self.messages += 1
+            if frame.kind != "method":
+                return  # the last frame of a message
+        if frame.body is not None:
+            self._connection(frame.body, own, time, side)
+
+    def _packet(self, record: FrameRecord, side: i64, own: _Side) -> None:
+        """The next frame is the first one of its sender in its packet."""
+        client, server = self.notebook.client, self.notebook.server
         heard = client if side == 0 else server
         frame = record.frame
         time = record.time
@@ -216,9 +239,6 @@ class TransportWatch:
             self._resume(frame.body)
         other = server if side == 0 else client
         own.sends(record.packet, time, frame.offset + frame.size, other.acknowledged)
-        if record.message is not None:
-            self.messages += 1
-        self._connection(frame.body, own, time, side)
 
     def _resume(self, body: object) -> None:
         """The first frame behind a silence of both sides."""

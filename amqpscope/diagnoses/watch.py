@@ -3,6 +3,7 @@
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp091.events import Listener091
+from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
 from dissectors.wire import i64
 
@@ -10,11 +11,24 @@ __all__ = ["Watch091", "Watch10"]
 
 
 class Watch10(Listener10):
-    """Listens to one connection of AMQP 1.0."""
+    """Listens to one connection of AMQP 1.0.
 
-    def __init__(self, notebook: Notebook) -> None:
+    later: the watch needs no event of a delivery until it says so (`attend`).
+    """
+
+    def __init__(self, notebook: Notebook, later: bool = False) -> None:
         super().__init__()
         self.notebook = notebook
+        self.later: bool = later
+
+    def attend(self, conversation: Conversation10) -> None:
+        """The watch needs the events of deliveries from now on."""
+        if self.later:
+            self.later = False
+            conversation.ask_again()
+
+    def needs_deliveries(self) -> bool:
+        return not self.later
 
     def lost(self, until: i64) -> None:
         """Octets are missing: conclude what lasted until that time, and forget all."""

@@ -4,7 +4,7 @@ from random import Random
 
 from amqpscope.diagnoses.amqp10.link_state import LinkState
 from amqpscope.diagnoses.transport import _KEPT, _Side
-from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session, SessionHalf, SpareDeliveries
 
 PACKET = 100
 """Octets of each packet."""
@@ -61,19 +61,39 @@ def test_the_first_unacknowledged_packet_is_the_one_of_the_last_128() -> None:
 def test_a_link_holds_what_is_not_settled_in_any_order() -> None:
     random = Random(24)
     session = Session("client")
-    state = LinkState(Link("orders", "client"), session, 0)
+    session.client = half = SessionHalf(session, 0, 0)
+    state = LinkState(Link("orders", "client"), session, 0, 2)
+    other = LinkState(Link("others", "client"), session, 0, 4)
     waiting: list[OpenDelivery] = []
     for number in range(5000):
         if waiting and random.random() < 0.49:
-            state.free(waiting.pop(random.randrange(min(len(waiting), 3))))
+            delivery = waiting.pop(random.randrange(min(len(waiting), 3)))
+            assert state.holds(delivery) and not other.holds(delivery)
+            state.free(delivery)
+            assert not state.holds(delivery)
         else:
             delivery = OpenDelivery(session, state.link, number)
+            half.wait(number, delivery)
             state.hold(delivery)
             waiting.append(delivery)
         assert state.unsettled == len(waiting)
     assert state.waiting() == waiting
-    for delivery in waiting[:-1]:
+    state.answer(waiting[0], 1, 1)
+    assert state.holds(waiting[0]) and not state.awaits(waiting[0]) and state.waiting() == waiting[1:]
+    for delivery in waiting:
         state.free(delivery)
-    assert [one for one in state.held if one is not None] == waiting[-1:]
-    state.leave()
-    assert state.waiting() == [] and waiting[-1].held == 0
+    assert state.waiting() == [] and state.unsettled == 0 and not state.answered
+
+
+def test_the_object_of_a_settled_delivery_stands_for_another_one() -> None:
+    session, link = Session("client"), Link("orders", "client")
+    spares = SpareDeliveries()
+    ones = [spares.begin(session, link, number, number, number) for number in range(3000)]
+    for one in ones:
+        one.remembered, one.held, one.complete, one.settled_by_receiver = "front", 2, True, True
+        spares.put(one)
+    assert spares.count < 2000
+    again = spares.begin(session, None, 7, 8, 9)
+    assert again in ones
+    known = (again.link, again.id, again.packet, again.time, again.held, again.remembered)
+    assert known == (None, 7, 8, 9, 0, None) and not again.complete and not again.settled_by_receiver

@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from amqpscope.diagnoses.memory import Memory
 from amqpscope.limits import MAX_UNANSWERED
+from amqpscope.tracking.amqp091.conversation import Conversation091
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.events import Rememberable
+
+
+class Deliveries:
+    """Deliveries that are outstanding on two channels of a conversation."""
+
+    def __init__(self) -> None:
+        self.conversation = Conversation091()
+        self.channels: list[Any] = [self.conversation.view.unknown(number) for number in (1, 2)]
+        self.memory = Memory(self.conversation)
+        self.started = 0
+
+    def start(self) -> Rememberable:
+        self.started += 1
+        delivery = ConsumerDelivery(self.started, "c", 0, self.started, self.started)
+        self.channels[self.started % 2].deliveries.add(delivery)
+        return delivery
+
+    def put(self, what: object) -> Rememberable:
+        delivery = self.start()
+        self.memory.put(delivery, what)
+        return delivery
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 40)), max_size=20))
 def test_what_is_put_is_taken_once(rounds: list[tuple[int, int]]) -> None:
-    memory = Memory()
+    deliveries = Deliveries()
+    memory = deliveries.memory
     waiting: list[tuple[Rememberable, str]] = []
     for put, taken in rounds:
         for number in range(put):
-            one, what = Rememberable(), f"{number}"
-            memory.put(one, what)
-            waiting.append((one, what))
+            waiting.append((deliveries.put(f"{number}"), f"{number}"))
         for one, what in waiting[:taken]:
             assert memory.take(one) == what and memory.take(one) is None
         del waiting[:taken]
@@ -30,30 +53,28 @@ def test_what_is_put_is_taken_once(rounds: list[tuple[int, int]]) -> None:
 
 
 def test_the_oldest_are_forgotten() -> None:
-    memory = Memory()
-    ones = [Rememberable() for _ in range(2 * MAX_UNANSWERED + 2)]
-    for one in ones[:-1]:
-        memory.put(one, "delivery")
+    deliveries = Deliveries()
+    memory = deliveries.memory
+    ones = [deliveries.put("delivery") for _ in range(2 * MAX_UNANSWERED + 1)]
     assert memory.count == MAX_UNANSWERED + 1
     assert memory.take(ones[MAX_UNANSWERED - 1]) is None and memory.take(ones[MAX_UNANSWERED]) == "delivery"
-    memory.put(ones[-1], "delivery")
+    deliveries.put("delivery")
     assert memory.count == MAX_UNANSWERED + 1
 
 
-def test_taken_ones_are_let_go() -> None:
-    memory = Memory()
-    for _ in range(1000):
-        one = Rememberable()
-        memory.put(one, "delivery")
-        memory.take(one)
-    assert len(memory._deliveries) < 100
+def test_those_that_no_frame_can_name_are_counted_until_the_next_are_forgotten() -> None:
+    deliveries = Deliveries()
+    for _ in range(2 * MAX_UNANSWERED):
+        deliveries.put("delivery")
+    deliveries.channels[0].deliveries.recover()
+    deliveries.put("delivery")
+    assert deliveries.memory.count == MAX_UNANSWERED + 1
 
 
 def test_what_is_put_again_is_remembered_once() -> None:
-    memory = Memory()
-    one, other = Rememberable(), Rememberable()
-    memory.put(one, "first")
-    memory.put(other, "other")
+    deliveries = Deliveries()
+    memory = deliveries.memory
+    one, other = deliveries.put("first"), deliveries.put("other")
     memory.put(one, "second")
     assert memory.count == 2
     assert memory.take(one) == "second" and memory.take(one) is None
@@ -61,21 +82,10 @@ def test_what_is_put_again_is_remembered_once() -> None:
     assert memory.count == 0 and memory.take(other) is None
 
 
-def test_what_is_taken_in_order_is_let_go_of_at_once() -> None:
-    memory = Memory()
-    deliveries = [Rememberable() for _ in range(40)]
-    for number, delivery in enumerate(deliveries):
-        memory.put(delivery, number + 1)
-    for number, delivery in enumerate(deliveries[:30]):
-        assert memory.take(delivery) == number + 1
-    assert [one for one in memory._deliveries if one is not None] == deliveries[30:]
-    memory.clear()
-    assert memory.count == 0 and all(one.remembered is None for one in deliveries)
-
-
 def test_what_is_taken_in_any_order_is_found() -> None:
     random = Random(26)
-    memory = Memory()
+    deliveries = Deliveries()
+    memory = deliveries.memory
     known: dict[Rememberable, int] = {}
     for number in range(20_000):
         if known and random.random() < 0.49:
@@ -83,10 +93,7 @@ def test_what_is_taken_in_any_order_is_found() -> None:
             assert memory.take(delivery) == known.pop(delivery)
             assert memory.take(delivery) is None
         else:
-            delivery = Rememberable()
-            memory.put(delivery, number)
-            known[delivery] = number
+            known[deliveries.put(number)] = number
         assert memory.count == len(known)
-        assert len(memory._deliveries) <= 2 * len(known) + 66
     memory.clear()
     assert memory.count == 0 and all(one.remembered is None for one in known)

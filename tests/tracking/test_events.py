@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
+
+from support.dialogue import RECEIVER, SENDER, Dialogue
 
 from amqpscope.diagnoses.amqp091.habits import HabitWatch
 from amqpscope.diagnoses.amqp10.redelivery import RedeliveryWatch
 from amqpscope.diagnoses.limits import Limits
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.watch import Watch091, Watch10
+from amqpscope.input.capture import Capture
 from amqpscope.model.records import Connection
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.events import Listener091
@@ -37,13 +41,54 @@ def test_the_watches_take_what_they_override() -> None:
     connection = Connection("c", 0, 0, bytes([10, 0, 0, 1, 10, 0, 0, 2, 0xC0, 0x01, 0x16, 0x28]))
     notebook = Notebook(connection, Limits({}))
 
-    def of(watch: type, protocol: type, *events: str) -> list[bool]:
-        return [takes(watch(notebook), protocol, event) for event in events]
+    def of(watch: Any, protocol: type, *events: str) -> list[bool]:
+        return [takes(watch, protocol, event) for event in events]
 
-    assert of(HabitWatch, Listener091, "content_started", "content_continued") == [True, False]
-    assert of(Watch091, Listener091, "acknowledged", "confirmed") == [False, False]
-    assert of(RedeliveryWatch, Listener10, "delivery_started", "delivery_continued") == [True, False]
-    assert of(Watch10, Listener10, "disposition") == [False]
+    habits = HabitWatch(notebook, Conversation091())
+    assert of(habits, Listener091, "content_started", "content_continued") == [True, False]
+    assert of(Watch091(notebook), Listener091, "acknowledged", "confirmed") == [False, False]
+    redelivery = RedeliveryWatch(notebook, Conversation10())
+    assert of(redelivery, Listener10, "delivery_started", "delivery_continued") == [True, False]
+    assert of(Watch10(notebook), Listener10, "disposition") == [False]
+
+
+class Deliveries(Listener10):
+    def __init__(self, events: list[str], name: str) -> None:
+        super().__init__()
+        self.events = events
+        self.name = name
+        self.needing = name != "later"
+
+    def needs_deliveries(self) -> bool:
+        return self.needing
+
+    def delivery_started(self, record: Any, body: Any, delivery: Any) -> None:
+        self.events.append(self.name)
+
+
+def test_a_listener_that_needs_deliveries_later_takes_them_in_its_place() -> None:
+    d = Dialogue()
+    d.opened()
+    d.begun()
+    d.client.attach(SENDER)
+    d.server.attach(RECEIVER)
+    d.server.flow(handle=0, link_credit=10)
+    d.client.transfer()
+    d.client.transfer()
+    d.goodbye()
+    conversation = Conversation10()
+    events: list[str] = []
+    first, later, last = (Deliveries(events, name) for name in ("first", "later", "last"))
+    conversation.subscribe(first)
+    conversation.subscribe(later)
+    conversation.subscribe(last)
+    with Capture(BytesIO(d.pcap()), name="dialogue") as capture:
+        for record in capture:
+            conversation.take(record)
+            if record.frame.name == "transfer":
+                later.needing = True
+                conversation.ask_again()
+    assert events == ["first", "last", "first", "later", "last"]
 
 
 def test_nobody_is_called_when_all_are_dismissed() -> None:

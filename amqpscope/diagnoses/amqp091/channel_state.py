@@ -9,11 +9,18 @@ __all__ = ["ChannelState", "Held", "window_of"]
 
 def window_of(channel: Channel, consumer: Consumer | None) -> i64:
     """How many deliveries a consumer of a channel may have unacknowledged, 0 for any number."""
-    least: i64 = UNLIMITED if consumer is None else consumer.limit
+    # mypyc: statements, because a conditional expression makes an object of each number.
+    least: i64 = UNLIMITED
+    if consumer is not None:
+        least = consumer.limit
     windows = channel.consumers.windows
     if windows.bounds:
-        least = min(least, windows.newest())
-    return 0 if least >= UNLIMITED else least
+        newest = windows.newest()
+        if newest < least:
+            least = newest
+    if least >= UNLIMITED:
+        least = 0
+    return least
 
 
 class Held:

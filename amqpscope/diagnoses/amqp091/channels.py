@@ -389,7 +389,7 @@ class ChannelWatch(Watch091):
         notebook = self.notebook
         left = [
             one
-            for one in state.channel.deliveries.unacknowledged.values()
+            for one in state.channel.deliveries.unacknowledged.entries()
             if one.time > self.known_since and one.consumer is not None
         ]
         if not left:

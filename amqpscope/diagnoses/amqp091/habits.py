@@ -10,6 +10,7 @@ from amqpscope.diagnoses.watch import Watch091
 from amqpscope.limits import MAX_CONSUMERS
 from amqpscope.model.records import CLIENT, FrameRecord
 from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import SentContent
 from amqpscope.tracking.amqp091.requests import MethodRequest
@@ -94,19 +95,10 @@ class _Opened:
         self.messages: i64 = 0
 
 
-class _Delivered:
-    """What is remembered of a delivery: its queue, its content header, and the packet of its method."""
-
-    def __init__(self, queue: str, header: ContentHeader, packet: i64) -> None:
-        self.queue: str = queue
-        self.header: ContentHeader = header
-        self.packet: i64 = packet
-
-
 class HabitWatch(Watch091):
     """Watches the habits of one client."""
 
-    def __init__(self, notebook: Notebook) -> None:
+    def __init__(self, notebook: Notebook, conversation: Conversation091) -> None:
         super().__init__(notebook)
         self.gets: dict[str, _Gets] = {}
         # The channels that are open; and the one that a message went over last.
@@ -121,8 +113,8 @@ class HabitWatch(Watch091):
         self.brief_first: i64 = 0
         self.brief_last: i64 = 0
         self.returned: ReturnedMessages = ReturnedMessages(notebook)
-        # A `_Delivered` of each delivery that is not acknowledged.
-        self.delivered: Memory = Memory()
+        # The content header of each delivery that is not acknowledged.
+        self.delivered: Memory = Memory(conversation)
 
     # Polling
 
@@ -233,8 +225,9 @@ class HabitWatch(Watch091):
         if header is None or header.flags & HAS_MESSAGE_ID == 0:
             return  # nobody can tell whether it comes again
         consumer = content.consumer
-        queue = consumer.queue if consumer is not None else ""
-        self.delivered.put(delivery, _Delivered(queue, header, content.packet))
+        if consumer is not None:
+            delivery.queue = consumer.queue
+        self.delivered.put(delivery, header)
 
     def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
         memory = self.delivered
@@ -244,15 +237,12 @@ class HabitWatch(Watch091):
             isinstance(method, BasicReject) and method.requeue
         )
         for delivery in deliveries:
-            delivered = memory.take(delivery)
-            if requeue and isinstance(delivered, _Delivered):
-                self._requeued(method, delivered)
-
-    def _requeued(self, method: Method, delivered: _Delivered) -> None:
-        message_id = delivered.header.properties().message_id
-        if message_id:
-            outcome = f"{method.definition().name} with requeue"
-            self.returned.returned(delivered.queue, str(message_id), delivered.packet, outcome)
+            header = memory.take(delivery)
+            if requeue and isinstance(header, ContentHeader):
+                message_id = header.properties().message_id
+                if message_id:
+                    outcome = f"{method.definition().name} with requeue"
+                    self.returned.returned(delivery.queue, str(message_id), delivery.packet, outcome)
 
     # The end
 

@@ -7,11 +7,9 @@ from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.watch import Watch091
 from amqpscope.model.records import CLIENT, FrameRecord
 from amqpscope.tracking.amqp091.conversation import Conversation091
-from amqpscope.tracking.amqp091.events import SentContent
 from amqpscope.tracking.amqp091.requests import MethodRequest
 from amqpscope.tracking.amqp10.identity import side_of
 from dissectors.amqp091.arguments import Method
-from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (
     BasicQos,
     ConnectionClose,
@@ -112,8 +110,6 @@ class Refusal091Watch(Watch091):
         # A torn frame of the client: its packet and the offset behind it, as it says.
         self.torn = (0, 0)
         self.shared: set[int] = set()
-        # Octets of body that the client has yet to send of the content that it is sending.
-        self.due = 0
 
     def look(self, record: FrameRecord) -> None:
         """Any frame, before it is taken."""
@@ -127,7 +123,7 @@ class Refusal091Watch(Watch091):
                 self._report(packet, "socket", "frame", "another frame begins in the middle of a frame")
         for problem in frame.problems:
             if problem.code == WRONG_FRAME_END:
-                self.torn = (record.packet, frame.offset + self.due + _AROUND)
+                self.torn = (record.packet, frame.offset + int(self.conversation.due) + _AROUND)
             elif problem.code in INTERLEAVED and not self.shared:
                 number = frame.channel
                 self.shared.add(number)
@@ -142,11 +138,6 @@ class Refusal091Watch(Watch091):
             f"{subject}: two threads of the client write without a lock: {reason}",
             {"torn": torn},
         )
-
-    def content_continued(self, record: FrameRecord, content: SentContent) -> None:
-        if content.by_client:
-            body = record.frame.body
-            self.due = body.size if isinstance(body, ContentHeader) else self.due - record.frame.payload_size
 
     def connection_method(self, record: FrameRecord, method: Method) -> None:
         if isinstance(method, ConnectionStartOk):

@@ -14,6 +14,6 @@ def watches(notebook: Notebook, conversation: Conversation091) -> list[Watch091]
     """The watches of one connection, which the conversation follows."""
     return [
         ChannelWatch(notebook, conversation),
-        HabitWatch(notebook),
+        HabitWatch(notebook, conversation),
         Refusal091Watch(notebook, conversation),
     ]

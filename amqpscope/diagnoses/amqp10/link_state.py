@@ -8,15 +8,7 @@ from amqpscope.model.passwords import without_password
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.wire import i64
 
-__all__ = ["FREE", "HELD", "UNSAID", "LinkState", "Miscount", "ahead"]
-
-FREE: Final = 0
-HELD: Final = 1
-ANSWERED: Final = 2
-"""What is held of a delivery: nothing; it is unsettled; and its receiver has given an outcome, too."""
-
-_FEW: Final = 64
-"""Settled deliveries that may stand in a list without being taken out."""
+__all__ = ["UNSAID", "LinkState", "Miscount", "ahead"]
 
 UNSAID: Final = -1
 """Stands for a number that nobody has said."""
@@ -43,10 +35,11 @@ class Miscount:
 class LinkState:
     """One link whose attaches were captured. A count is a delivery-count, a time is in ns.
 
-    slow: the time from which on settling a delivery is slow.
+    slow: the time from which on settling a delivery is slow. mark: an even number that no other link of the
+    connection has.
     """
 
-    def __init__(self, link: Link, session: Session, slow: i64) -> None:
+    def __init__(self, link: Link, session: Session, slow: i64, mark: i64) -> None:
         self.link: Link = link
         self.session: Session = session
         self.sender: i64 = side_of_peer(link.sender)
@@ -77,9 +70,8 @@ class LinkState:
         self.miscount: Miscount | None = None
         # How many deliveries are held: they are not settled.
         self.unsettled: i64 = 0
-        # They and some that are settled, the oldest first. Before `begin` there is only None.
-        self.held: list[OpenDelivery | None] = []
-        self.begin: i64 = 0
+        # What stands at each of them; one more where the receiver has given an outcome.
+        self.mark: i64 = mark
         # Packet and time of the receiver's outcome of a delivery, where the sender has not settled it.
         self.answered: dict[OpenDelivery, tuple[int, int]] = {}
         self.transactional: bool = False
@@ -133,54 +125,36 @@ class LinkState:
 
     def hold(self, delivery: OpenDelivery) -> None:
         """A delivery begins unsettled."""
-        held = self.held
-        size: i64 = len(held)
-        if size > _FEW and size > 2 * self.unsettled:
-            if 2 * self.begin > size:
-                del held[: self.begin]
-            else:
-                held = self.held = [one for one in held if one is not None and one.held != FREE]
-            self.begin = 0
-        held.append(delivery)
-        delivery.held = HELD
+        delivery.held = self.mark
         self.unsettled += 1
         if self.unsettled > self.peak:
             self.peak = self.unsettled
 
+    def holds(self, delivery: OpenDelivery) -> bool:
+        """Whether a delivery of this link is held."""
+        held = delivery.held
+        return held == self.mark or held == self.mark + 1
+
+    def awaits(self, delivery: OpenDelivery) -> bool:
+        """Whether a delivery is held, and its receiver has given no outcome."""
+        return delivery.held == self.mark
+
     def answer(self, delivery: OpenDelivery, packet: i64, time: i64) -> None:
         """The receiver gives an outcome of a delivery that is held, and does not settle it."""
-        delivery.held = ANSWERED
+        delivery.held = self.mark + 1
         self.answered[delivery] = (int(packet), int(time))
 
     def free(self, delivery: OpenDelivery) -> None:
         """A delivery that was not settled is settled now."""
-        if delivery.held == ANSWERED:
+        if delivery.held != self.mark:
             del self.answered[delivery]
-        delivery.held = FREE
+        delivery.held = 0
         self.unsettled -= 1
-        # Most are settled in order. What is let go of at once leaves its memory to the next delivery.
-        held = self.held
-        at = self.begin
-        size: i64 = len(held)
-        while at < size:
-            one = held[at]
-            if one is not None and one.held != FREE:
-                break
-            held[at] = None
-            at += 1
-        self.begin = at
 
     def waiting(self) -> list[OpenDelivery]:
         """The deliveries of which the receiver has given no outcome, the oldest first."""
-        return [one for one in self.held if one is not None and one.held == HELD]
-
-    def leave(self) -> None:
-        """It is over: hold no delivery."""
-        for one in self.held:
-            if one is not None:
-                one.held = FREE
-        self.held = []
-        self.begin = 0
+        half = self.session.half(self.sender)
+        return [] if half is None else [one for one in half.unsettled.entries() if one.held == self.mark]
 
     def attach_since(self) -> tuple[int, int]:
         """Packet and time since which the receiver could grant credit: its attach, or the answer to it."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.diagnoses.amqp10.credit import WindowBook, credit_ended
-from amqpscope.diagnoses.amqp10.link_state import FREE, HELD, UNSAID, LinkState, Miscount, ahead
+from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, Miscount, ahead
 from amqpscope.diagnoses.amqp10.settlement import SETTLEMENT_SLOW, pile_ended, settlement_ended
 from amqpscope.diagnoses.notebook import SECOND, Notebook
 from amqpscope.diagnoses.watch import Watch10
@@ -40,7 +40,9 @@ class LinkWatch(Watch10):
         # The same by session.
         self.of_session: dict[Session, dict[Link, LinkState]] = {}
         self.windows: WindowBook = WindowBook(notebook, self.links)
-        # How many deliveries are kept that are not settled.
+        # The number of the next link, from 1.
+        self.marked: i64 = 1
+        # How many deliveries are held that are not settled.
         self.held: i64 = 0
         # From when on settling is slow, in ns.
         self.slow: i64 = int(notebook.limit(SETTLEMENT_SLOW) * SECOND)
@@ -69,7 +71,8 @@ class LinkWatch(Watch10):
         if state is None:
             if self.windows.find(session, side) is None:
                 return  # octets are missing since its begin: it may be another session
-            state = self.links[link] = LinkState(link, session, self.slow)
+            state = self.links[link] = LinkState(link, session, self.slow, 2 * self.marked)
+            self.marked += 1
             self.of_session.setdefault(session, {})[link] = state
         state.attach(side, record.packet, record.time)
         if side == state.sender:
@@ -93,7 +96,6 @@ class LinkWatch(Watch10):
         self._stop(state, ended, until)
         state.over = True
         self.held -= state.unsettled
-        state.leave()
         self.last = None
         self.links.pop(state.link, None)
         others = self.of_session.get(state.session)
@@ -231,7 +233,7 @@ class LinkWatch(Watch10):
         if delivery.aborted or body.settled:
             if delivery.aborted:
                 state.aborted += 1
-            if delivery.held != FREE:
+            if state.holds(delivery):
                 self.held -= 1
                 state.free(delivery)
 
@@ -253,11 +255,11 @@ class LinkWatch(Watch10):
                 state = self._find(link)
                 if state is None:
                     continue
-            if delivery.held == FREE:
+            if not state.holds(delivery):
                 continue
             if transactional:
                 state.transactional = True
-            if answers and delivery.held == HELD:
+            if answers and state.awaits(delivery):
                 state.settled += 1
                 state.settling.add(record.time - delivery.time, delivery.packet, record.packet)
                 if not settles:

@@ -8,6 +8,7 @@ from amqpscope.diagnoses.redelivery import ReturnedMessages
 from amqpscope.diagnoses.watch import Watch10
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import SERVER, FrameRecord
+from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.identity import OpenDelivery, Session
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Modified, Properties, Released
@@ -23,11 +24,11 @@ _FRONT: Final = 1024
 class RedeliveryWatch(Watch10):
     """Watches what the client gives back."""
 
-    def __init__(self, notebook: Notebook) -> None:
+    def __init__(self, notebook: Notebook, conversation: Conversation10) -> None:
         super().__init__(notebook)
         self.messages = ReturnedMessages(notebook)
         # Of each unsettled delivery of the server's, the first octets of its message.
-        self.fronts: Memory = Memory()
+        self.fronts: Memory = Memory(conversation)
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         link = delivery.link

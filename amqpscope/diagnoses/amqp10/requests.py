@@ -10,6 +10,7 @@ from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_NAMED_DELIVERIES
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import FrameRecord
+from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.identity import PEERS, Link, OpenDelivery, Session, side_of
 from dissectors.amqp10.performatives import Attach, Begin, Close, Detach, End, Flow, Transfer
 from dissectors.wire import i64
@@ -74,8 +75,9 @@ class _Asked:
 class RequestWatch(Watch10):
     """Watches the requests of one connection."""
 
-    def __init__(self, notebook: Notebook) -> None:
-        super().__init__(notebook)
+    def __init__(self, notebook: Notebook, conversation: Conversation10) -> None:
+        super().__init__(notebook, later=True)
+        self.conversation: Conversation10 = conversation
         # By kind and what it is about; of each, the newest.
         self.asked: dict[tuple[str, object], _Asked] = {}
         # The sessions whose begin was captured, and no octets are missing since.
@@ -210,6 +212,7 @@ class RequestWatch(Watch10):
                 count = known if body.delivery_count is None else body.delivery_count
                 left = ahead(count + (body.link_credit or 0), known)
                 if left > 0 and ("drain", link) not in self.asked:
+                    self.attend(self.conversation)
                     self._ask(
                         ("drain", link), f' of link "{without_password(link.name)}"', record
                     ).credit = left
@@ -220,9 +223,7 @@ class RequestWatch(Watch10):
             self._ask(("echo", session), f" on channel {record.frame.channel}", record)
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
-        if not self.asked:
-            return
-        asked = self.asked.get(("drain", delivery.link))
+        asked = self.asked.get(("drain", delivery.link)) if self.asked else None
         if asked is not None:
             asked.credit -= 1
             if asked.credit <= 0:

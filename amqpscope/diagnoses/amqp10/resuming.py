@@ -62,7 +62,7 @@ class ResumeWatch(Watch10):
     """Watches what a client sends on links that it may resume."""
 
     def __init__(self, notebook: Notebook, several: Several, conversation: Conversation10) -> None:
-        super().__init__(notebook)
+        super().__init__(notebook, later=True)
         self.several: Several = several
         self.conversation: Conversation10 = conversation
         # The links that may be resumed: those that are followed, and all.
@@ -80,6 +80,7 @@ class ResumeWatch(Watch10):
             left = self.several.sent(container, link.name)
             known = self.links[link] = _Resumable(container, link.name, int(record.packet), before, left)
             self.attached.append(known)
+            self.attend(self.conversation)
         elif link in self.links and isinstance(body.unsettled, Map):
             self.links[link].accepted = tuple(
                 bytes(tag)

@@ -14,10 +14,11 @@ from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_UNANSWERED
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
+from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session, side_of
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Properties
-from dissectors.amqp10.performatives import Detach, End, Error, Transfer
+from dissectors.amqp10.performatives import Attach, Detach, End, Error, Transfer
 from dissectors.amqp10.values import Map
 from dissectors.wire import i64
 
@@ -116,8 +117,11 @@ class _Token:
 class ServiceWatch(Watch10):
     """Watches the requests to the nodes of one server."""
 
-    def __init__(self, notebook: Notebook, links: LinkWatch, refusals: RefusalWatch) -> None:
-        super().__init__(notebook)
+    def __init__(
+        self, notebook: Notebook, conversation: Conversation10, links: LinkWatch, refusals: RefusalWatch
+    ) -> None:
+        super().__init__(notebook, later=True)
+        self.conversation: Conversation10 = conversation
         self.links = links
         self.refusals = refusals
         self.asked: dict[str, _Request] = {}
@@ -125,6 +129,10 @@ class ServiceWatch(Watch10):
         self.given: dict[str, _Token] = {}
         # How long answers took, by what was asked for.
         self.latencies: dict[str, Latency] = {}
+
+    def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
+        if link.requests:
+            self.attend(self.conversation)
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         link = delivery.link

@@ -18,12 +18,12 @@ def watches(notebook: Notebook, several: Several, conversation: Conversation10) 
     """The watches of one connection that is followed, in the order in which they take an event."""
     links = LinkWatch(notebook)
     refusals = RefusalWatch(notebook, several, conversation)
-    services = ServiceWatch(notebook, links, refusals)
+    services = ServiceWatch(notebook, conversation, links, refusals)
     return [
         services,
         links,
         refusals,
-        RequestWatch(notebook),
-        RedeliveryWatch(notebook),
+        RequestWatch(notebook, conversation),
+        RedeliveryWatch(notebook, conversation),
         ResumeWatch(notebook, several, conversation),
     ]

@@ -33,11 +33,12 @@ from amqpscope.tracking.amqp10.identity import (
     OpenDelivery,
     Session,
     SessionHalf,
+    SpareDeliveries,
     sender_of,
     side_of,
 )
 from amqpscope.tracking.amqp10_draft2011.spoken import body_of, is_draft
-from amqpscope.tracking.events import Conversation, takes
+from amqpscope.tracking.events import Conversation, Rememberable, takes
 from dissectors.amqp10.delivery import begins_message
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.performatives import (
@@ -82,14 +83,17 @@ class Conversation10(Conversation):
         self._started: list[Listener10] = _NO_LISTENER
         self._continued: list[Listener10] = _NO_LISTENER
         self._disposed: list[Listener10] = _NO_LISTENER
+        # Where objects of deliveries that are over stand for other ones.
+        self._spares: SpareDeliveries | None = None
         self.link: Link | None = None
         # The container-ids of both peers, "" while they are not known.
         self.client_container: str = ""
         self.server_container: str = ""
         # By side and channel; and the sessions that only one peer has begun so far, the oldest first.
         self._halves: dict[int, SessionHalf] = _NO_HALVES
-        # The half that a frame named last, None for none.
-        self._last: SessionHalf | None = None
+        # The halves that a frame of the client, and of the server, named last, None for none.
+        self._last_client: SessionHalf | None = None
+        self._last_server: SessionHalf | None = None
         self._unanswered: dict[int, list[Session]] = _NOBODY
         # Octets are missing. Bits of the sides that have sent close.
         self._gap: bool = False
@@ -100,15 +104,24 @@ class Conversation10(Conversation):
         self._attached: i64 = 0
         self._detached: i64 = 0
 
+    def reuse_deliveries(self, reuse: bool) -> None:
+        """Whether the object of a delivery that the receiver has settled stands for another one: only where
+        no subscriber keeps it.
+        """
+        self._spares = SpareDeliveries() if reuse else None
+
     def subscribe(self, listener: Listener10) -> None:
         """Have somebody take the events, behind those who do so already."""
         self.listeners.append(listener)
-        if takes(listener, Listener10, "delivery_started"):
-            self._started = [*self._started, listener]
-        if takes(listener, Listener10, "delivery_continued"):
-            self._continued = [*self._continued, listener]
+        self.ask_again()
         if takes(listener, Listener10, "disposition"):
             self._disposed = [*self._disposed, listener]
+
+    def ask_again(self) -> None:
+        """Ask the subscribers anew whether they need the events of deliveries."""
+        needing = [one for one in self.listeners if one.needs_deliveries()]
+        self._started = [one for one in needing if takes(one, Listener10, "delivery_started")]
+        self._continued = [one for one in needing if takes(one, Listener10, "delivery_continued")]
 
     def dismiss(self) -> None:
         """Nobody takes the events any more."""
@@ -116,6 +129,16 @@ class Conversation10(Conversation):
         self._started = _NO_LISTENER
         self._continued = _NO_LISTENER
         self._disposed = _NO_LISTENER
+        self._spares = None
+
+    def outstanding(self) -> list[Rememberable]:
+        waiting: dict[Rememberable, None] = {}
+        for half in self._halves.values():
+            waiting.update(dict.fromkeys(half.unsettled.entries()))
+            other = half.other()
+            if other is not None:
+                waiting.update(dict.fromkeys(other.unsettled.entries()))
+        return list(waiting)
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection."""
@@ -243,7 +266,8 @@ class Conversation10(Conversation):
     def _restart(self) -> None:
         """A protocol header behind both closes: all begins anew."""
         self._halves = _NO_HALVES
-        self._last = None
+        self._last_client = None
+        self._last_server = None
         self._unanswered = _NOBODY
         self._closed = 0
         self._newer = 0
@@ -309,11 +333,14 @@ class Conversation10(Conversation):
 
     def _find(self, side: i64, channel: i64) -> SessionHalf | None:
         """The half of a session that has, or had last, a channel of a side."""
-        last = self._last
-        if last is not None and last.channel == channel and last.side == side:
+        last = self._last_client if side == 0 else self._last_server
+        if last is not None and last.channel == channel:
             return last
         found = self._halves.get(_key(side, channel))
-        self._last = found
+        if side == 0:
+            self._last_client = found
+        else:
+            self._last_server = found
         return found
 
     def _put(self, half: SessionHalf) -> None:
@@ -326,7 +353,8 @@ class Conversation10(Conversation):
             self._newer -= len(known.newer)
             self._unsettled -= known.unsettled.count
         self._halves[key] = half
-        self._last = None
+        self._last_client = None
+        self._last_server = None
         if half.side == 0:
             half.session.client = half
         else:
@@ -372,7 +400,7 @@ class Conversation10(Conversation):
         half.names[key] = on
         if body.handle is not None:
             half.handles.pop(body.handle, None)
-            half.handles[body.handle] = on
+            half.put_on(body.handle, on)
             self._attached += 1
             if self._attached > MAX_NAMED_DELIVERIES:
                 self._forget_links()
@@ -459,12 +487,12 @@ class Conversation10(Conversation):
         if body.handle is None:
             self._stray(record, half.session)
             return
-        on = half.handles.get(body.handle)
+        on = half.on(body.handle)
         if on is None or on.detached:
             former = on
             on = LinkHalf(None)
             on.former = former
-            half.handles[body.handle] = on
+            half.put_on(body.handle, on)
         if on.link is None:
             self._stray(record, half.session)
         self.link = on.link
@@ -477,7 +505,11 @@ class Conversation10(Conversation):
                 delivery = None
         started = delivery is None
         if delivery is None:
-            delivery = OpenDelivery(half.session, on.link, number, record.packet, record.time)
+            spares = self._spares
+            if spares is None:
+                delivery = OpenDelivery(half.session, on.link, number, record.packet, record.time)
+            else:
+                delivery = spares.begin(half.session, on.link, number, record.packet, record.time)
             if on.link is not None:
                 on.link.deliveries += 1
             if number is not None:
@@ -495,6 +527,8 @@ class Conversation10(Conversation):
         if started:
             for listener in self._started:
                 listener.delivery_started(record, body, delivery)
+            if body.settled and delivery.complete and self._spares is not None:
+                self._spares.put(delivery)
         else:
             for listener in self._continued:
                 listener.delivery_continued(record, body, delivery)
@@ -570,6 +604,11 @@ class Conversation10(Conversation):
                 self._unsettled -= before - unsettled.count
         for listener in self._disposed:
             listener.disposition(record, body, half.session, deliveries)
+        if self._spares is not None and body.settled and body.role:
+            for delivery in deliveries:
+                # A delivery that goes on is still known by its handle, and one of the draft by further ids.
+                if delivery.complete and delivery.last < 0:
+                    self._spares.put(delivery)
 
 
 def _key(side: i64, channel: i64) -> int:

@@ -29,6 +29,12 @@ __all__ = ["Listener10"]
 class Listener10(Listener):
     """Takes the events of an AMQP 1.0 connection."""
 
+    def needs_deliveries(self) -> bool:
+        """Whether the subscriber needs the events of deliveries. When the answer changes, it says so by
+        `Conversation10.ask_again`.
+        """
+        return True
+
     def header(self, record: FrameRecord, body: ProtocolHeader) -> None:
         """A peer sends a protocol header."""
 

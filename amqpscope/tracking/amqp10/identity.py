@@ -23,6 +23,7 @@ __all__ = [
     "OpenDelivery",
     "Session",
     "SessionHalf",
+    "SpareDeliveries",
     "carries_tokens",
     "sender_of",
     "side_of",
@@ -34,6 +35,9 @@ _MASK: Final = _IDS - 1
 
 _FEW: Final = 64
 """Places of settled deliveries that may stand in a list."""
+
+_SPARE: Final = 1024
+"""Objects of deliveries that are over, of one connection: as many as are settled at a time."""
 
 _MOSTLY_SETTLED: Final = 4096
 """Places from which on a list is given up if three quarters of them are settled."""
@@ -107,6 +111,9 @@ class SessionHalf:
         self.ended: bool = False
         self.former: SessionHalf | None = None
         self.handles: dict[int, LinkHalf] = {}
+        # The one of them that a transfer named last, None for none.
+        self.last_handle: i64 = -1
+        self.last_on: LinkHalf | None = None
         self.names: dict[tuple[str, str], LinkHalf] = {}
         # Settled deliveries of this peer, by delivery-id: the newer ones and the older ones.
         self.newer: dict[int, OpenDelivery] = {}
@@ -116,12 +123,26 @@ class SessionHalf:
         # In the draft: deliveries by the ids of their further transfers.
         self.continued: dict[int, OpenDelivery] = _NO_IDS
 
+    def on(self, handle: i64) -> "LinkHalf | None":
+        """What the handle of a transfer stands for, None if it stands for nothing."""
+        if self.last_on is not None and self.last_handle == handle:
+            return self.last_on
+        self.last_handle = handle
+        self.last_on = self.handles.get(int(handle))
+        return self.last_on
+
+    def put_on(self, handle: int, on: "LinkHalf") -> None:
+        """A handle stands for this from now on."""
+        self.last_on = None
+        self.handles[handle] = on
+
     def other(self) -> "SessionHalf | None":
         """The half of the other peer, None while it is not known."""
         return self.session.half(1 - self.side)
 
     def forget_links(self, every: bool) -> None:
         """Forget the links that are over, or (every) all of them."""
+        self.last_on = None
         self.handles = {} if every else {key: on for key, on in self.handles.items() if not on.detached}
         self.names = {} if every else {key: on for key, on in self.names.items() if not on.detached}
         waiting = self.session.unanswered
@@ -283,7 +304,7 @@ class OpenDelivery(Rememberable):
     def __init__(
         self, session: Session, link: Link | None, delivery_id: int | None, packet: i64 = 0, time: i64 = 0
     ) -> None:
-        super().__init__()
+        super().__init__(packet, time)
         self.session: Session = session
         self.link: Link | None = link
         self.id: int | None = delivery_id
@@ -292,10 +313,51 @@ class OpenDelivery(Rememberable):
         self.aborted: bool = False
         self.complete: bool = False
         self.last: int = -1
-        self.packet: i64 = packet
-        self.time: i64 = time
         # What the watch of its link holds of it, see `amqpscope.diagnoses.amqp10.link_state`.
         self.held: i64 = 0
+        # The next one among `SpareDeliveries`.
+        self.spare: OpenDelivery | None = None
+
+
+class SpareDeliveries:
+    """Objects of deliveries that are over, which stand for other deliveries. Nobody else has them.
+
+    A new object for each delivery would cost more than to follow the delivery.
+    """
+
+    def __init__(self) -> None:
+        self.first: OpenDelivery | None = None
+        self.count: i64 = 0
+
+    def put(self, delivery: OpenDelivery) -> None:
+        """A delivery is over."""
+        if self.count < _SPARE:
+            delivery.spare = self.first
+            self.first = delivery
+            self.count += 1
+
+    def begin(
+        self, session: Session, link: Link | None, delivery_id: int | None, packet: i64, time: i64
+    ) -> OpenDelivery:
+        """A delivery begins: an object that stands for it."""
+        one = self.first
+        if one is None:
+            return OpenDelivery(session, link, delivery_id, packet, time)
+        self.first = one.spare
+        self.count -= 1
+        one.spare = None
+        one.packet = packet
+        one.time = time
+        one.remembered = None
+        one.session = session
+        one.link = link
+        one.id = delivery_id
+        one.settled = False
+        one.settled_by_receiver = False
+        one.aborted = False
+        one.complete = False
+        one.held = 0
+        return one
 
 
 # mypyc: null object, of all that have none. Nothing writes to it.
@@ -430,6 +492,10 @@ class UnsettledDeliveries:
                 if step < size:
                     steps[step] = one
         return [steps[step] for step in sorted(steps)]
+
+    def entries(self) -> list[OpenDelivery]:
+        """All, those of the list last: most of the others are older."""
+        return [*self.far.values(), *[one for one in self.row if one is not None]]
 
     def ids(self) -> list[int]:
         """All ids, those of the list last: most of the others are older."""

@@ -1,4 +1,4 @@
-"""A conversation that keeps no settled deliveries emits the same events."""
+"""A conversation that keeps no settled deliveries, or reuses objects, emits the same events."""
 
 from __future__ import annotations
 
@@ -40,13 +40,16 @@ class Log(Listener10):
         self.lines.append(("disposition", int(record.packet), [int(one.packet) for one in deliveries]))
 
 
-def _events(records: list[FrameRecord], settled: bool) -> list[tuple[str, int, list[int]]]:
+def _events(
+    records: list[FrameRecord], settled: bool, reuse: bool = False
+) -> list[tuple[str, int, list[int]]]:
     followed: dict[Connection, Conversation10] = {}
     log = Log()
     for record in records:
         conversation = followed.get(record.connection)
         if conversation is None:
             conversation = followed[record.connection] = Conversation10(settled)
+            conversation.reuse_deliveries(reuse)
             conversation.subscribe(log)
         conversation.take(record)
     return log.lines
@@ -55,5 +58,5 @@ def _events(records: list[FrameRecord], settled: bool) -> list[tuple[str, int, l
 @pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_events_are_the_same(path: Path) -> None:
     records = list(amqpscope.read(path))
-    assert _events(records, False) == _events(records, True)
+    assert _events(records, False) == _events(records, True) == _events(records, False, reuse=True)
     assert len(CASES) > 8
