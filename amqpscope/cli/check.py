@@ -151,9 +151,8 @@ def check(
             show_default=False,
             help=(
                 "If a peer of a connection breaks the same rule more than N times, show only the first N "
-                "findings and the number of the other findings. The option changes only text and Markdown "
-                "reports. If the option is given, the text report also shows all details, as with --full. "
-                "[default: 3]"
+                "findings and the number of the other findings. Default: 3. The option changes only text and "
+                "Markdown reports. It also makes the text report show all details, as --full does."
             ),
         ),
     ] = None,
@@ -162,8 +161,8 @@ def check(
         typer.Option(
             "--possible",
             rich_help_panel=_HOW,
-            help="Show possible findings in the same way as certain findings. Without this option, the text "
-            "shows only the number of possible findings.",
+            help="Show findings that are possible but not certain in the same way as certain findings. "
+            "Without this option, the text shows only how many there are.",
         ),
     ] = False,
     notes: Annotated[
@@ -206,8 +205,8 @@ def check(
             rich_help_panel=POLICY_PANEL,
             show_default=False,
             help=(
-                "Write the current findings to this file as the new baseline. Allowed and ignored "
-                "findings are not written."
+                "Write the current findings to this file as the new baseline. Findings that the "
+                "configuration allows or ignores are not written."
             ),
         ),
     ] = None,

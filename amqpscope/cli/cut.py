@@ -170,8 +170,8 @@ def cut(
         typer.Option(
             "--findings",
             rich_help_panel=_CHOOSE,
-            help="Keep the packets near findings of `check` (see --near). To keep only the packets near "
-            "some of the findings, add other options of this group.",
+            help="Keep the packets near findings of `check` (see --near). Other options of this group "
+            "choose among the findings.",
         ),
     ] = False,
     near: Annotated[

@@ -187,8 +187,8 @@ def run(
             "--replace",
             metavar="date=YYYY-MM-DD",
             show_default=False,
-            help="Replace the rows of this day (UTC), and add the captures as --append does. Captures in the "
-            "tables that begin on this day are removed, whatever their tags. Give all captures that have "
+            help="Remove the rows of captures that begin on this day (UTC), whatever their tags. Then add "
+            "the captures as --append does. Give all captures that have "
             "packets of this day. The rows of other days stay.",
         ),
     ] = None,

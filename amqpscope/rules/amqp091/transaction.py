@@ -124,7 +124,7 @@ def mandatory_in_transaction(case: Case091) -> None:
     Source: XML:tx.not mandatory
     Evidence: the mandatory bit of basic.publish on a channel in transaction mode
     Why it matters: The specification leaves open whether a basic.return comes before or after tx.commit-ok,
-    and what it means for the transaction.
+    and what the basic.return means for the transaction.
     Silent when: the capture lacks octets that were sent on the channel before the message. The rule reports
     the fault only once per connection.
     Only possible because: The capture does not show whether the application relies on the outcome.
@@ -148,7 +148,7 @@ def immediate_in_transaction(case: Case091) -> None:
     Source: XML:tx.not immediate
     Evidence: the immediate bit of basic.publish on a channel in transaction mode
     Why it matters: The specification leaves open whether a basic.return comes before or after tx.commit-ok,
-    and what it means for the transaction.
+    and what the basic.return means for the transaction.
     Silent when: the capture lacks octets that were sent on the channel before the message. The rule reports
     the fault only once per connection.
     Only possible because: The capture does not show whether the application relies on the outcome.

@@ -35,7 +35,7 @@ def transfer_id_out_of_sequence(case: CaseDraft2011, value: int, expected: i64) 
     """
     case.report(
         D_ID_SEQ,
-        f"transfer-id is {value}, but the next transfer-id of the session is {raw(expected)}",
+        f"the transfer has transfer-id {value}, but the next transfer-id of its session is {raw(expected)}",
         CERTAIN,
         {"transfer_id": int(raw(expected))},
     )
