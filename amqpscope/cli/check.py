@@ -161,8 +161,8 @@ def check(
         typer.Option(
             "--possible",
             rich_help_panel=_HOW,
-            help="Show findings that are possible but not certain in the same way as certain findings. "
-            "Without this option, the text shows only how many there are.",
+            help="Show each possible finding, as each certain one. Without this option, the text shows only "
+            "how many possible findings there are.",
         ),
     ] = False,
     notes: Annotated[

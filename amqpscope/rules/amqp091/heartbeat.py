@@ -49,12 +49,12 @@ def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64)
     drops the connection.
     Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack octets.
     The rule is also silent when the peer could not write for that long. A peer cannot write while the other
-    peer's TCP window is closed, or while octets that it sent again are not acknowledged. The rule tolerates a
-    tenth of the delay, and at least 100 ms, for the transmission from the peer to the capturing machine. The
-    finding is reported as possible, not as certain, when the capturing machine's clock may have been set
-    forward during the silence. The finding is still certain if frames of the other peer rule out a wrong
-    clock. For this proof, the silence must exceed the delay even without the longest gap between two of these
-    frames.
+    peer's TCP window is closed, or while the other peer's host acknowledges no retransmitted octets. The rule
+    tolerates a tenth of the delay, and at least 100 ms, for the transmission from the peer to the capturing
+    machine. The finding is reported as possible, not as certain, when the capturing machine's clock may have
+    been set forward during the silence. The finding is still certain if frames of the other peer rule out a
+    wrong clock. For this proof, the silence must exceed the delay even without the longest gap between two of
+    these frames.
     How to mend it: Send a heartbeat frame from a timer whenever no octet was sent for about half the delay.
     Run the timer in a thread that application callbacks, long computations and blocking publishes cannot
     delay.
