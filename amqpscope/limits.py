@@ -70,6 +70,9 @@ MAX_TRACED_FIELDS: Final = 32
 MAX_TRACED_LINES: Final = 10_000
 """Lines of one field of such a message. Its properties have a line for each."""
 
+MAX_TRACED_OCTETS: Final = 1024 * 1024
+"""Octets of all fields of such a message. A line of the log may have MAX_LOG_LINE."""
+
 MAX_TRACED_NAMES: Final = 1000
 """Routing keys, queues, and marks of one list in a traced message; characters of a property that is kept."""
 

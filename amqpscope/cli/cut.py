@@ -145,7 +145,7 @@ def cut(
             metavar="FOLDER",
             help="Also write a profile for Wireshark: the coloring rules, and a column with the findings. "
             "Wireshark finds a profile in the folder `profiles` of its personal configuration (Help > About "
-            "Wireshark > Folders).",
+            "Wireshark > Folders). FOLDER is made, or is empty; one profile is good for all captures.",
         ),
     ] = None,
     connection: Annotated[str | None, connection_option("Keep", _CHOOSE)] = None,
@@ -221,12 +221,12 @@ def cut(
     if around is not None and not selection.everything:
         raise FilterError(f"--around: cannot be combined with {selection.words.split()[0]}")
     output = _checked_output(path, output, report)
+    if not anonymise and (key is not None or ports):
+        raise FilterError(f"{'--ports' if key is None else '--key'}: only with --anonymise")
     if wireshark_profile is not None:
         from amqpscope.cli.cut_report import new_folder
 
         new_folder(wireshark_profile)
-    if not anonymise and (key is not None or ports):
-        raise FilterError(f"{'--ports' if key is None else '--key'}: only with --anonymise")
     disguise = (
         Disguise(secrets.token_bytes(32) if key is None else key.encode(), ports) if anonymise else None
     )

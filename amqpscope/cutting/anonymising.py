@@ -228,25 +228,28 @@ class _Enclosing(_Segments):
         finally:
             self._octets.close()
 
-    def _read(self, connection: Connection, direction: int, at: int) -> bytes:
-        """The next octets of a direction from here on, up to where some are missing."""
-        number = number_of(connection)
-        size = min(self._octets.extent(number, direction) - at, BLOCK)
-        return self._octets.get(number, direction, at, bytes(size)) if size > 0 else b""
+    def _read(self, connection: Connection, direction: int, at: int, end: int) -> bytes:
+        """The next octets of a direction from here on, up to this end."""
+        size = min(end - at, BLOCK)
+        return self._octets.get(number_of(connection), direction, at, bytes(size)) if size > 0 else b""
+
+    def _end(self, connection: Connection, direction: int) -> int:
+        """Where the first octets of a direction are missing."""
+        return self._octets.extent(number_of(connection), direction)
 
     def _mask_websocket(self, connection: Connection, direction: int) -> None:
         """All that a direction says."""
         masking = self._masking
         inner = partial(masking.masked, connection, direction)
         masker = WebSocketMasker(masking.stand_ins, inner)
-        at = 0
-        while octets := self._read(connection, direction, at):
+        at, end = 0, self._end(connection, direction)
+        while octets := self._read(connection, direction, at, end):
             masking.overlay.put(number_of(connection), _OUTER + direction, at, masker.take(octets))
             at += len(octets)
 
     def _mask_proxy(self, connection: Connection, direction: int) -> None:
         """A header that a direction begins with."""
-        front = self._read(connection, direction, 0)
+        front = self._read(connection, direction, 0, self._end(connection, direction))
         size = int(proxy_size(front))
         if size > 0 or proxy_begun(front):
             header = masked_header(front[:size] if size > 0 else front, self._masking.stand_ins)

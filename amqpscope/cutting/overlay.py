@@ -100,7 +100,15 @@ class Overlay:
 
 
 def _sort(one: _Stream) -> None:
-    order = sorted(range(len(one.offsets)), key=one.offsets.__getitem__)
-    for name in ("offsets", "sizes", "places"):
-        setattr(one, name, array("q", [getattr(one, name)[at] for at in order]))
+    """In order, and each octet once: of what overlaps, what begins earlier stays, then what came first."""
+    offsets, sizes, places = array("q"), array("q"), array("q")
+    end = 0
+    for at in sorted(range(len(one.offsets)), key=one.offsets.__getitem__):
+        known = max(end - one.offsets[at], 0) if offsets else 0
+        if known < one.sizes[at]:
+            offsets.append(one.offsets[at] + known)
+            sizes.append(one.sizes[at] - known)
+            places.append(one.places[at] + known)
+            end = offsets[-1] + sizes[-1]
+    one.offsets, one.sizes, one.places = offsets, sizes, places
     one.sorted = True

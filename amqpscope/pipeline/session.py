@@ -220,13 +220,16 @@ def cancel() -> None:
 
 
 def _shown(url: str) -> str:
-    """A URL without its parameters: one of them may be a token."""
-    return url.partition("/;")[0]
+    """A URL without its parameters and its user: a token or a password may be among them."""
+    scheme, mark, place = url.partition(";")[0].rpartition("://")
+    return f"{scheme}{mark}{place.rpartition('@')[2]}".removesuffix("/")
 
 
 def _place(url: str) -> tuple[str, int]:
     """Host and port of a Spark Connect server. Raises ValueError."""
     parts = urlsplit(url)
+    if not url.partition(";")[0].endswith("/") and ";" in url:
+        raise ValueError("parameters begin behind /;")
     if not parts.hostname:
         raise ValueError("a host is missing")
     return parts.hostname, parts.port or _CONNECT_PORT
@@ -244,7 +247,8 @@ def _find_master(master: str) -> None:
     """
     if master and not master.startswith(_MASTERS):
         raise PipelineError(
-            f"master {master}: must be local[CORES], spark://HOST:PORT, sc://HOST:PORT, k8s://..., or yarn"
+            f"master {_shown(master)}: must be local[CORES], spark://HOST:PORT, sc://HOST:PORT, "
+            "k8s://..., or yarn"
         )
     if not master.startswith(("spark://", _CONNECT)):
         return

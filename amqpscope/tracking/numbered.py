@@ -187,7 +187,8 @@ class Numbered:
             first = self.row[at]
         if self.far and self.order is not None:
             number = self.order.smallest(self.far)
-            if first is None or number < self.base + self.start:
+            # mypyc: countable, because one of the wire may need 64 bits. It is none of the list.
+            if first is None or countable(number) < self.base + self.start:
                 return self.far[number]
         return first
 

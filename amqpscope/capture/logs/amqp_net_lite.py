@@ -21,7 +21,8 @@ from amqpscope.capture.logs.encoding import AS_NULL, UNLOGGED, NamedComposite, d
 from amqpscope.capture.logs.entries import CONTINUES, Entry, Spoken
 from amqpscope.capture.logs.stamps import ClockFace
 from amqpscope.capture.logs.unnamed import Unnamed
-from amqpscope.limits import MAX_LOG_CONNECTIONS, MAX_LOG_DEPTH, MAX_LOG_FRAME
+from amqpscope.capture.unlogged import PAYLOAD
+from amqpscope.limits import MAX_LOG_CONNECTIONS, MAX_LOG_DEPTH
 from dissectors.amqp10.composite import Field
 from dissectors.amqp10.values import Symbol
 
@@ -99,7 +100,7 @@ class AmqpNetLiteFrames(Unnamed):
         text, missing = line[found.end() :].rstrip(), 0
         payload = _PAYLOAD.search(text) if name == "transfer" else None
         if payload is not None:
-            missing = min(int(payload[1]), MAX_LOG_FRAME)
+            missing = min(int(payload[1]), PAYLOAD)
             text = text[: payload.start() + 1]
         try:
             if not text.endswith(")") or channel > 0xFFFF:

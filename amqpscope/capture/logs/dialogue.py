@@ -12,6 +12,7 @@ __all__ = ["Dialogue"]
 _FIN: Final = 0x01
 _SYN: Final = 0x02
 _ACK: Final = 0x10
+_LATEST: Final = (1 << 63) - 1  # a line may have any year
 _SERVER_PORT: Final = 5672
 _LOST_OCTETS: Final = 64  # so many are missing in a stream where a frame is
 
@@ -75,8 +76,12 @@ class Dialogue:
             return False
         # Only what a connection begins with shows that another one has begun, if the first one broke off.
         if entry.name in _OPENINGS:
-            return self._opened[by]
+            return self._opened[by] or self._closed[by]
         return any(self._opened) and entry.name in ("sasl-mechanisms", "sasl-init")
+
+    def is_closed(self) -> bool:
+        """Whether both sides have closed the connection: what comes now is of another one."""
+        return all(self._closed)
 
     def lose(self, line: int) -> None:
         """A line was lost that may have been of either direction."""
@@ -217,7 +222,7 @@ class Dialogue:
         segment = Segment()
         segment.key, segment.reverse = self._keys[direction], self._keys[1 - direction]
         segment.packet = entry.line
-        segment.time = entry.time
+        segment.time = min(entry.time, _LATEST)
         segment.seq = self._sent[direction] & 0xFFFFFFFF
         segment.ack = self._sent[1 - direction] & 0xFFFFFFFF if flags & _ACK else -1
         segment.flags = flags

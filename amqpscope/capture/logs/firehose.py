@@ -24,7 +24,13 @@ from amqpscope.capture.logs.stamps import time_of
 from amqpscope.capture.notes import Notes
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.traced import TracedMessage
-from amqpscope.limits import MAX_LOG_LINE, MAX_TRACED_FIELDS, MAX_TRACED_LINES, MAX_TRACED_NAMES
+from amqpscope.limits import (
+    MAX_LOG_LINE,
+    MAX_TRACED_FIELDS,
+    MAX_TRACED_LINES,
+    MAX_TRACED_NAMES,
+    MAX_TRACED_OCTETS,
+)
 from dissectors.wording import count
 
 __all__ = ["TraceReader", "trace_reader"]
@@ -36,7 +42,6 @@ _TOKEN: Final = re.compile(r"<<\"((?:[^\"\\]|\\.)*)\">>|[\[\]{}]|(?<=,)-?\d{1,20
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _JSON: Final = re.compile(rb"^\s{0,9}\{")
 _LIKE_JSON: Final = b'{"channel":'
-_KINDS: Final = {"published": True, "received": False}
 _NAMES: Final = {
     "content_type": "content-type",
     "content_encoding": "content-encoding",
@@ -78,6 +83,7 @@ class TraceReader(FileReader):
         self._message: TracedMessage | None = None
         self._fields: dict[str, list[str]] = {}
         self._field = ""
+        self._kept = 0  # octets of these
         self._in_payload = False
         # Octets of the payload so far, and those of lines that belong to it unless the next message begins.
         self._size = 0
@@ -145,7 +151,7 @@ class TraceReader(FileReader):
         found = _FIELD.match(line)
         if found is None:
             if self._field and line.startswith(b" ") and len(self._fields[self._field]) < MAX_TRACED_LINES:
-                self._fields[self._field].append(line.decode("utf-8", "replace"))
+                self._fields[self._field].append(self._text(line))
             return
         self._field = found[1].decode()
         if self._field == "Payload":
@@ -153,9 +159,15 @@ class TraceReader(FileReader):
             self._size = self._doubtful = 0
             return
         if len(self._fields) < MAX_TRACED_FIELDS:
-            self._fields[self._field] = [found[2].decode("utf-8", "replace").rstrip("\r")]
+            self._fields[self._field] = [self._text(found[2]).rstrip("\r")]
         else:
             self._field = ""
+
+    def _text(self, octets: bytes) -> str:
+        """What is kept of a text of the message at hand."""
+        octets = octets[: max(MAX_TRACED_OCTETS - self._kept, 0)]
+        self._kept += len(octets)
+        return octets.decode("utf-8", "replace")
 
     def _end_message(self) -> None:
         """Give the message at hand, which is text."""
@@ -163,6 +175,7 @@ class TraceReader(FileReader):
         fields = {name: "".join(lines) for name, lines in self._fields.items()}
         whole = self._in_payload
         self._message, self._fields, self._field, self._in_payload = None, {}, "", False
+        self._kept = 0
         if message is None:
             return
         if not whole:
@@ -189,14 +202,15 @@ class TraceReader(FileReader):
             said = json.loads(line)
         except (ValueError, RecursionError):
             said = None
-        if not isinstance(said, dict) or said.get("type") not in _KINDS or "routing_keys" not in said:
+        kind = said.get("type") if isinstance(said, dict) else None
+        if not isinstance(said, dict) or kind not in ("published", "received") or "routing_keys" not in said:
             if said is None and line.lstrip().startswith(_LIKE_JSON):
                 self._damage("the message in this line cannot be read")
             else:
                 self._others += 1
             return
         message = TracedMessage(
-            int(self.number), time_of(str(said.get("timestamp", ""))), _KINDS[said["type"]]
+            int(self.number), time_of(str(said.get("timestamp", ""))), kind == "published"
         )
         message.connection = _text(said.get("connection"))
         message.virtual_host = _text(said.get("vhost"))

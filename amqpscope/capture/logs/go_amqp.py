@@ -25,7 +25,8 @@ from amqpscope.capture.logs.encoding import AS_NULL, UNLOGGED, NamedComposite, d
 from amqpscope.capture.logs.entries import CONTINUES, DAMAGED, LOST, UNPLACED, Entry, LineFormat, Spoken
 from amqpscope.capture.logs.ordered import pieces
 from amqpscope.capture.logs.stamps import ClockFace
-from amqpscope.limits import MAX_LOG_DEPTH, MAX_LOG_FRAME
+from amqpscope.capture.unlogged import PAYLOAD
+from amqpscope.limits import MAX_LOG_DEPTH
 from dissectors.amqp10.composite import Field
 from dissectors.amqp10.values import Symbol
 
@@ -40,8 +41,12 @@ _PLACE: Final = re.compile(
     rf"\b(TX|RX) \(({'|'.join(_PLACES)})(?: (0x[0-9a-f]{{1,16}}))?\)(?: timeout(?: [0-9a-zµ.]{{1,20}})?)?",
     re.ASCII,
 )
+_BEFORE: Final = re.compile(r"\b[TR]X |\d\d:\d\d:.{0,20}\d\d:\d\d:\d\d", re.ASCII)
+"""Another line, in front of one."""
 _BEHIND: Final = ": Frame{"
 _CUT: Final = re.compile(r"\b[TR]X \(([A-Za-z]{0,20})(?: (?:0x?)?[0-9a-f]{0,16})?$", re.ASCII)
+_CUT_PLAIN: Final = re.compile(r"(?:^|\s)\d\d:\d\d:\d\d\.\d{1,6} ?(?:[TR]X?)? ?$", re.ASCII)
+"""The beginning of another line, up to the name of a function, at the end of one."""
 _CUT_SLOG: Final = re.compile(
     r"(?:\{\s?\"time\":[^{}]{0,60}"
     r"|time=[0-9T:.Z+-]{0,40}(?: (?:l|le|lev|leve|level(?:=[A-Z]{0,8})?))?"
@@ -95,18 +100,21 @@ class GoAmqpFrames(LineFormat):
 
     def __init__(self) -> None:
         self._clock = ClockFace()
-        # Of the newest connection without an address: its number, whether it has sent an open, and a close;
-        # several of these are open at a time.
+        # Of the newest connection without an address: its number, whether it has sent an open, and received
+        # one, and who has closed it; who may still close one before it; several of these are open at a time.
         self._number = 0
         self._opened = False
-        self._closed = False
+        self._answered = False
+        self._closed: set[bool] = set()
+        self._late: set[bool] = set()
         self._unclear = False
         # The lines are not those of slog.
         self._plain = False
 
     def take(self, line: str) -> Entry | Spoken | None:
         if "X (" not in line:
-            return DAMAGED if not self._plain and _CUT_SLOG.match(line) else None
+            cut = _CUT_PLAIN.search(line[-24:]) or (not self._plain and _CUT_SLOG.match(line))
+            return DAMAGED if cut else None
         if line.startswith("{") and '"msg"' in line:
             return self._json(line)
         found = _PLACE.search(line)
@@ -114,6 +122,8 @@ class GoAmqpFrames(LineFormat):
             cut = _CUT.search(line)
             return DAMAGED if cut and any(one.startswith(cut[1]) for one in _PLACES) else None
         rest = line[found.end() :]
+        if _PLACE.search(rest) or _BEFORE.search(line[: found.start()]):
+            return DAMAGED  # several lines in one
         if rest.startswith('"'):
             return self._text(line, found)
         if not rest.startswith(_BEHIND):
@@ -162,6 +172,8 @@ class GoAmqpFrames(LineFormat):
         if not pointer:
             if self._is_unplaced(sent, name):
                 return UNPLACED
+            if begun is None:
+                return DAMAGED  # it may be the first one of another connection
             pointer = str(self._number)
         lost = Entry(pointer, sent, LOST, b"", time)
         if begun is None or not text.endswith("}}") or int(begun[1]) > 0xFFFF:
@@ -175,13 +187,22 @@ class GoAmqpFrames(LineFormat):
     def _is_unplaced(self, sent: bool, name: str) -> bool:
         """Whether it is not clear of which connection a frame is; else it is of the newest."""
         if (name == "open" and sent) or name == "sasl-mechanisms":
-            if self._opened:
+            if self._opened or self._answered or self._closed:
                 self._unclear = self._unclear or not self._closed
+                self._late |= {True, False} - self._closed
                 self._number += 1
-                self._closed = False
+                self._closed = set()
+                self._answered = False
             self._opened = name == "open"
+        elif name == "open":
+            self._answered = True
         elif name == "close":
-            self._closed = True
+            self._unclear = self._unclear or sent in self._late
+            self._closed.add(sent)
+        elif name and not name.startswith("sasl-"):
+            if self._late and not self._answered:
+                self._unclear = True  # of a connection before
+            self._answered = True
         return self._unclear
 
 
@@ -205,7 +226,7 @@ def _performative(name: str, text: str, sent: bool) -> tuple[NamedComposite, int
         text, mark, size = text.rpartition(", Payload [size]: ")
         if not mark or not size.isdecimal() or not size.isascii() or len(size) > 10:
             raise ValueError("no size")
-        missing = min(int(size), MAX_LOG_FRAME)
+        missing = min(int(size), PAYLOAD)
     return _composite(name, text, sent, 0), missing
 
 

@@ -154,6 +154,9 @@ class LogReader(FileReader):
 
     def _entry(self, entry: Entry) -> None:
         dialogue = self._dialogues.get(entry.connection)
+        if entry.name == LOST and dialogue is not None and dialogue.is_closed():
+            self._loss = True  # the next connection may have begun with it
+            return
         if dialogue is None or dialogue.is_over(entry):
             if self._connections >= MAX_LOG_CONNECTIONS:
                 self._refused += 1

@@ -154,10 +154,19 @@ class LinkState:
     def waiting(self) -> list[OpenDelivery]:
         """The deliveries of which the receiver has given no outcome, the oldest first."""
         half = self.session.half(self.sender)
-        return [] if half is None else [one for one in half.unsettled.entries() if one.held == self.mark]
+        if half is None:
+            return []
+        waiting = [one for one in half.unsettled.entries() if one.held == self.mark]
+        # Where a sender skips ids, newer ones may stand first.
+        waiting.sort(key=_packet)
+        return waiting
 
     def attach_since(self) -> tuple[int, int]:
         """Packet and time since which the receiver could grant credit: its attach, or the answer to it."""
         if self.sender == 1 or self.client_time > self.server_time:
             return int(self.client_packet), int(self.client_time)
         return int(self.server_packet), int(self.server_time)
+
+
+def _packet(delivery: OpenDelivery) -> int:
+    return int(delivery.packet)

@@ -503,8 +503,11 @@ class UnsettledDeliveries:
         return [*self.far, *found]
 
     def forget_older(self) -> None:
-        """Forget the older half."""
-        for number in self.ids()[: (int(self.count) + 1) // 2]:
+        """Forget those that their sender has settled, or the older half if these are few."""
+        over = [int(one.id) for one in self.entries() if one.settled and one.id is not None]
+        if 4 * len(over) < self.count:
+            over = self.ids()[: (int(self.count) + 1) // 2]
+        for number in over:
             self.remove(number)
 
 
