@@ -9,6 +9,7 @@ import base64
 import json
 import os
 import re
+import struct
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -312,3 +313,22 @@ def test_small_domains_are_permuted() -> None:
     assert stand_ins.text(b"/queues/orders.eu").startswith(b"/queues/")
     assert stand_ins.text(b"amq.direct") == b"amq.direct"
     assert stand_ins.address(bytes([127, 0, 0, 1]))[0] == 127
+
+
+def test_an_octet_sent_again_is_masked_once_in_a_websocket(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packets, sink = packets_of((ROOT / "captures/rules/ws/WS-MASK/clean.pcap").read_bytes())
+    request = next(one for one in sink.segments if one.payload.startswith(b"GET "))
+    ports = struct.unpack(">HH", request.key[8:])
+    again = tcp(b"\0", *ports, request.seq + len(request.payload) - 1, request.ack)
+    records = [Record(one.time, one.data) for one in packets]
+    first = records[request.packet - 1]
+    records.insert(request.packet, Record(first.time, ethernet(ipv4(again))))
+    before, after = tmp_path / "before.pcap", tmp_path / "after.pcapng"
+    before.write_bytes(pcap(records))
+    result = amqpscope(capsys, "cut", before, "-o", after, "--anonymise")
+    assert result.status == 0 and "left out" not in result.err
+    assert found(capsys, after) == found(capsys, before)
+    counts = [amqpscope(capsys, "read", "--count", path).lines[1:] for path in (before, after)]
+    assert counts[0] == counts[1] != []

@@ -210,3 +210,11 @@ def test_a_profile_colors_packets_and_shows_findings(
     assert {int(row[0]) for row in rows if row[2]} == said
     again = amqpscope(capsys, "cut", faults, "-o", "out.pcapng", "--wireshark-profile", profile)
     assert again.status == 2 and "the folder is not empty" in again.err
+
+
+def test_a_refused_cut_leaves_no_folder_of_a_profile(
+    faults: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = amqpscope(capsys, "cut", faults, "-o", "out.pcapng", "--wireshark-profile", "new", "--key", "k")
+    assert result.status == 2 and "--key: only with --anonymise" in result.err
+    assert not Path("new").exists()

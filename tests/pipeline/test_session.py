@@ -179,3 +179,11 @@ def test_java_that_was_killed() -> None:
         session.explain_lost(Ended(False), error)  # type: ignore[arg-type]
     session.explain_lost(lost, PipelineError("nothing is replaced"))
     session.stop(lost)
+
+
+@pytest.mark.parametrize("master", ["sc://h:443;token=X", "sc://u:X@127.0.0.1:1", "SC://h/;token=X"])
+def test_an_address_is_shown_without_secrets(master: str) -> None:
+    with pytest.raises(PipelineError) as caught:
+        session.start(master)
+    assert "X" not in str(caught.value)
+    assert "://" in str(caught.value)

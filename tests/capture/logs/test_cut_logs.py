@@ -16,6 +16,7 @@ from amqpscope import Capture, CaptureError, CaptureOptions
 
 from .test_logs_without_names import AZURE, CLOSED, OPENED, said
 from .test_proton_j_logs import REAL, written
+from .test_written_logs import GO
 
 FOLDER = Path(__file__).parent / "recorded"
 EACH_KIND = 4
@@ -178,3 +179,55 @@ def test_a_payload_may_look_like_the_end_of_a_frame(payload: str) -> None:
         transfers = [one.frame for one in capture if one.frame.name == "transfer"]
         assert not any("cannot be read" in note.detail for note in capture.notes)
     assert transfers[0].payload == payload.encode()
+
+
+def go(*lines: str) -> set[tuple[str, str]]:
+    """The certain findings in a log of go-amqp without addresses."""
+    return certain("".join(f"{line}\n" for line in lines).encode())
+
+
+GO_OPENED = GO.splitlines()
+GO_ENDS, GO_ENDED, GO_CLOSES, GO_CLOSED = (
+    f"14:26:22.500000 {place}: Frame{{Type: AMQP, Channel: 0, Body: {name}{{Error: *Error(nil)}}}}"
+    for name in ("End", "Close")
+    for place in ("TX (connWriter)", "RX (connReader)")
+)
+GO_OVER = (GO_ENDS, GO_ENDED, GO_CLOSES, GO_CLOSED)
+
+
+def test_connections_of_go_one_after_the_other_are_legal() -> None:
+    octets = "\n".join([*GO_OPENED, *GO_OVER, *GO_OPENED, *GO_OVER, ""]).encode()
+    with Capture(io.BytesIO(octets), name="log") as capture:
+        names = [record.frame.name for record in capture]
+    assert names.count("close") == 4
+    assert certain(octets) == set()
+
+
+@pytest.mark.parametrize(
+    ("first", "late"), [(GO_CLOSES, GO_CLOSED), (GO_CLOSED, GO_CLOSES)], ids=["received", "sent"]
+)
+@pytest.mark.parametrize("behind", [1, 2, 3])
+def test_a_late_close_is_not_one_of_the_next_connection_of_go(first: str, late: str, behind: int) -> None:
+    opened = [*GO_OPENED[:behind], late, *GO_OPENED[behind:]]
+    assert go(*GO_OPENED, first, *opened, *GO_OVER) == set()
+
+
+def test_two_lines_of_go_in_one_accuse_nobody() -> None:
+    glued = GO_OPENED[2] + GO_OPENED[3]
+    assert go(*GO_OPENED[:2], glued, *GO_OVER) == set()
+
+
+@pytest.mark.parametrize("end", ["146", " T", "TX", ": Frame{Type: AMQP, Channel: "])
+@pytest.mark.parametrize("address", ["", " 0xc000002180"], ids=["without", "with"])
+def test_an_open_of_go_that_is_cut_short_accuses_nobody(address: str, end: str) -> None:
+    opens, *others = (line.replace("): ", f"{address}): ") for line in (*GO_OPENED, *GO_OVER))
+    cut = opens[: opens.index(end) + len(end)]
+    assert go(opens, *others, cut, *others) == set()
+
+
+def test_a_time_of_a_line_has_63_bits() -> None:
+    octets = "".join(f"2400-01-01 {line}\n" for line in GO_OPENED).encode()
+    with Capture(io.BytesIO(octets), name="log") as capture:
+        times = [record.time for record in capture]
+    assert len(times) >= len(GO_OPENED)
+    assert max(times) < 1 << 63

@@ -14,6 +14,7 @@ from support.judged import Trickle
 
 from amqpscope import Capture
 from amqpscope.capture.traced import TracedMessage
+from amqpscope.limits import MAX_TRACED_OCTETS
 
 FOLDER = Path(__file__).parent / "recorded"
 TEXT, JSON = FOLDER / "traced-text.log", FOLDER / "traced-json.log"
@@ -111,7 +112,7 @@ def test_nothing_of_a_message_reaches_the_terminal_as_it_is(
     [
         b"Properties:   [" + b'{<<"a">>,longstr,<<"b">>},\n              ' * 100_000,
         b"Routing keys: " + b'<<"' * 500_000 + b"\n",
-        b"Properties:   [\n" + b" \n" * 1_000_000,
+        b"Properties:   [\n" + b" \n" * 200_000,
         b"Payload: \n" + (b"=" * 80 + b"\n") * 30_000,
     ],
     ids=["properties", "keys", "lines", "rules"],
@@ -121,3 +122,21 @@ def test_a_hostile_message_takes_no_longer_than_another_one(hostile: bytes) -> N
     head = TEXT.read_bytes()[:280]
     traced(io.BytesIO(TEXT.read_bytes() + head + hostile))
     assert time.process_time() - before < 3
+
+
+def test_a_line_of_json_may_have_any_type() -> None:
+    messages, notes = traced(io.BytesIO(JSON.read_bytes() + b'{"type": [], "routing_keys": 1}\n'))
+    assert len(messages) == 10
+    assert any("1 line of something else skipped" in note for note in notes)
+
+
+@pytest.mark.parametrize("behind", [" ", "\n  "], ids=["fields", "lines"])
+def test_a_message_keeps_so_many_octets_and_no_more(behind: str) -> None:
+    part = "z" * (MAX_TRACED_OCTETS // 3)
+    fields = [f"{name}:{behind}{part}\n" for name in ("User", "Exchange", "Virtual host", "Connection")]
+    octets = TEXT.read_bytes()
+    octets += octets[: octets.index(b"Node")] + "".join(fields).encode() + b"Payload: \nbody\n"
+    message = traced(io.BytesIO(octets))[0][-1]
+    kept = [message.user, message.exchange, message.virtual_host, message.connection]
+    assert part in message.user
+    assert sum(map(len, kept)) <= MAX_TRACED_OCTETS
