@@ -177,6 +177,28 @@ def test_a_delivery_tag(tag: int, tmp_path: Path) -> None:
     assert failures(everywhere(path)) == []
 
 
+@pytest.mark.parametrize("tag", [1 << 63, (1 << 64) - 1])
+def test_a_delivery_tag_next_to_a_small_one_when_the_broker_closes(tag: int, tmp_path: Path) -> None:
+    """The broker's timeout is about the older one."""
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.declare("q")
+    d.consume("q", consumer_tag="c")
+    for one in (1, tag):
+        d.server.method("basic.deliver", consumer_tag="c", delivery_tag=one)
+        d.server.say(amqp091.content(1, b"hello"))
+    d.wait(seconds=1800)
+    text = "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out. Timeout value: 1800000"
+    d.server.close_channel(406, text)
+    d.goodbye()
+    path = tmp_path / "oldest.pcap"
+    path.write_bytes(d.pcap())
+    (found,) = [one for one in check(path) if one.rule == "amqp091/B-ACK-TIMEOUT"]
+    assert found.evidence["delivery_tag"] == 1
+    assert failures(everywhere(path)) == []
+
+
 # ---- keys that have no hash ------------------------------------------------------------------------------
 
 

@@ -100,6 +100,21 @@ def test_deliveries_that_nobody_settles_are_the_cause_of_missing_credit() -> Non
     assert codes(of(d)) == [("unsettled-pile", "client")]
 
 
+def test_the_oldest_delivery_of_a_pile_is_found_where_ids_jump() -> None:
+    d = Dialogue()
+    d.linked(credit=200)
+    oldest = d.client.transfer(delivery_id=0)
+    for number in range(1, 150):
+        d.client.transfer(delivery_id=number)
+    d.wait(seconds=200)
+    d.client.transfer(delivery_id=250)
+    alive(d, 3)
+    d.goodbye()
+    (one,) = [found for found in of(d) if found.code == "diag/unsettled-pile"]
+    assert (one.whose_move, one.packet) == ("server", d.packet_number(oldest))
+    assert one.seconds > 200
+
+
 def test_a_begin_that_is_not_answered() -> None:
     d = Dialogue()
     d.opened()

@@ -80,3 +80,13 @@ def test_numbers_beyond_63_bits_are_found() -> None:
     assert numbered.up_to(HUGE - 1) == [5, 6, HUGE - 1]
     assert HUGE in numbered and HUGE - 2 not in numbered
     assert numbered.take(HUGE) == HUGE and numbered.take_up_to(0) == [5, 6, HUGE - 1] and len(numbered) == 0
+
+
+@pytest.mark.parametrize("huge", [(1 << 63) - 1, 1 << 63, HUGE])
+def test_the_oldest_is_found_next_to_numbers_beyond_63_bits(huge: int) -> None:
+    numbered = Numbered()
+    for number in (1, huge, 2):
+        numbered.put(number, number)
+    assert numbered.oldest() == 1 and numbered.take(1) == 1
+    assert numbered.oldest() == 2 and numbered.take(2) == 2
+    assert numbered.oldest() == huge

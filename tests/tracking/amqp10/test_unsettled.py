@@ -67,6 +67,18 @@ def test_the_older_half_is_forgotten(many: int, settled: int) -> None:
     assert unsettled.ids() == left[(len(left) + 1) // 2 :]
 
 
+@pytest.mark.parametrize(("settled", "left"), [(25, [*range(75)]), (24, [*range(50, 100)])])
+def test_those_that_the_sender_has_settled_are_forgotten_first(settled: int, left: list[int]) -> None:
+    """Where they are a quarter of all."""
+    unsettled = UnsettledDeliveries()
+    for number in range(100):
+        unsettled.put(number, _started(number))
+    for one in unsettled.among(100 - settled, settled):
+        one.settled = True
+    unsettled.forget_older()
+    assert unsettled.ids() == left and unsettled.count == len(left)
+
+
 def test_settled_deliveries_leave_no_places() -> None:
     unsettled = UnsettledDeliveries()
     for number in range(10_000):
