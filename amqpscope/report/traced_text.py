@@ -17,7 +17,7 @@ _SHOWN: Final = 8
 
 
 class TraceLines:
-    """One line a message: the line of the log, the time since the first one, and what it is about."""
+    """One line a message: the line of the log, the time since the first known time, and what it is about."""
 
     def __init__(self, verbosity: int) -> None:
         self._verbosity = verbosity
@@ -29,8 +29,9 @@ class TraceLines:
         shown: list[tuple[Line, int]] = []
         if not self._begun:
             self._begun = True
-            self._first = message.time
             shown.append(([("rule", _TITLE)], -1))
+        if not self._first:
+            self._first = message.time
         seconds = (message.time - self._first) / 1_000_000_000 if message.time else 0
         line: Line = [("dim", f"{message.line:>5} "), ("", f"{seconds:9.6f} ")]
         line.append(("", "published " if message.published else "received  "))

@@ -15,6 +15,7 @@ from support.judged import Trickle
 from amqpscope import Capture
 from amqpscope.capture.traced import TracedMessage
 from amqpscope.limits import MAX_TRACED_OCTETS
+from amqpscope.report.traced_text import TraceLines
 
 FOLDER = Path(__file__).parent / "recorded"
 TEXT, JSON = FOLDER / "traced-text.log", FOLDER / "traced-json.log"
@@ -91,6 +92,16 @@ def test_what_is_not_whole_is_noted() -> None:
     assert len(messages) == 2
     assert any("cannot be read" in note for note in notes)
     assert any("1 line of something else skipped" in note for note in notes)
+
+
+def test_time_is_counted_from_the_first_message_that_has_one() -> None:
+    lines = TraceLines(0)
+    start = 1_790_000_000_000_000_000
+    shown = []
+    for number, when in enumerate([0, start, 0, start + 1_500_000_000], 1):
+        line = lines.lines(TracedMessage(number, when, published=True))[-1][0]
+        shown.append(line[1][1].strip())
+    assert shown == ["0.000000", "0.000000", "0.000000", "1.500000"]
 
 
 def test_nothing_of_a_message_reaches_the_terminal_as_it_is(
