@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -136,7 +137,11 @@ def test_nothing_is_created_before_the_file_can_be_removed_at_a_signal(tmp_path:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_the_old_report_and_nothing_else(report: Path, number: signal.Signals) -> None:
     line = [sys.executable, "-m", "amqpscope", "check", "--format", "ndjson", "-o", str(report), "-"]
-    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    # The signal ends the program, even if whoever runs the tests ignores it, as `nohup` does with a hang-up.
+    usual = partial(signal.signal, number, signal.SIG_DFL)
+    with subprocess.Popen(
+        line, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, preexec_fn=usual
+    ) as process:
         assert process.stdin is not None
         process.stdin.write(DEMO.read_bytes())
         process.stdin.flush()
