@@ -222,7 +222,7 @@ def cancel() -> None:
 def _shown(url: str) -> str:
     """A URL without its parameters and its user: a token or a password may be among them."""
     scheme, mark, place = url.partition(";")[0].rpartition("://")
-    return f"{scheme}{mark}{place.rpartition('@')[2]}".removesuffix("/")
+    return f"{scheme}{mark}{place.rpartition('@')[2].removesuffix('/')}"
 
 
 def _place(url: str) -> tuple[str, int]:
