@@ -11,24 +11,17 @@ from pathlib import Path
 
 import pytest
 from support.commands import amqpscope as command
+from support.written_logs import found, written
 
-from amqpscope import Capture, CaptureError, CaptureOptions
+from amqpscope import Capture, CaptureError
 
 from .test_logs_without_names import AZURE, CLOSED, OPENED, said
-from .test_proton_j_logs import REAL, written
+from .test_proton_j_logs import REAL, in_proton_j
 from .test_written_logs import GO
 
 FOLDER = Path(__file__).parent / "recorded"
 EACH_KIND = 4
 """So many frames of a kind and direction are cut, one at a time."""
-
-
-def certain(octets: bytes) -> set[tuple[str, str]]:
-    with Capture(io.BytesIO(octets), CaptureOptions(judge=True), name="log") as capture:
-        for _ in capture:
-            pass
-        assert not capture.mishaps
-        return {(one.rule, one.peer) for one in capture.take_findings() if one.certain}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +31,7 @@ def test_a_late_close_is_not_one_of_the_next_connection_of_uamqp(behind: str) ->
     lines = (FOLDER / "uamqp.log").read_bytes().splitlines(True)
     at = max(at for at, line in enumerate(lines) if f"b'{behind}".encode() in line)
     late = b"2026-11-23 19:10:12,103 uamqp.c_uamqp INFO b'<- [CLOSE]* {}'\n"
-    assert certain(b"".join([*lines[: at + 1], late, *lines[at + 1 :]])) <= certain(b"".join(lines))
+    assert found(b"".join([*lines[: at + 1], late, *lines[at + 1 :]])) <= found(io.BytesIO(b"".join(lines)))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +41,7 @@ def test_a_late_close_is_not_one_of_the_next_connection_of_azure(behind: str) ->
     lines = (FOLDER / "azure-python.log").read_bytes().splitlines(True)
     at = max(at for at, line in enumerate(lines) if behind.encode() in line)
     late = b"2026-11-23 19:10:13,419 azure.servicebus._pyamqp._connection DEBUG <- CloseFrame(error=None)\n"
-    assert certain(b"".join([*lines[: at + 1], late, *lines[at + 1 :]])) <= certain(b"".join(lines))
+    assert found(b"".join([*lines[: at + 1], late, *lines[at + 1 :]])) <= found(io.BytesIO(b"".join(lines)))
 
 
 def test_a_connection_that_one_side_has_closed_is_not_over() -> None:
@@ -61,7 +54,7 @@ def test_a_connection_that_one_side_has_closed_is_not_over() -> None:
 @pytest.mark.parametrize("name", ["uamqp", "azure-python", "azure-python-violating"])
 def test_a_log_with_a_line_cut_short_accuses_nobody_more(name: str) -> None:
     lines = (FOLDER / f"{name}.log").read_bytes().splitlines(True)
-    accused = certain(b"".join(lines))
+    accused = found(b"".join(lines))
     tried: Counter[bytes] = Counter()
     for at, line in enumerate(lines):
         place = max(line.rfind(b"-> "), line.rfind(b"<- "))
@@ -76,21 +69,21 @@ def test_a_log_with_a_line_cut_short_accuses_nobody_more(name: str) -> None:
             cut = line[: place + length].rstrip() + b"\n"
             octets = b"".join([*lines[:at], cut, *lines[at + 1 :]])
             try:
-                assert certain(octets) <= accused, cut
+                assert found(octets) <= accused, cut
             except CaptureError:
                 assert b"-> Header" in line  # without it no frame can be placed
 
 
 @pytest.mark.parametrize("by_client", [True, False])
 def test_a_line_of_proton_j_cut_short_accuses_nobody_more(by_client: bool) -> None:
-    lines = written(FOLDER / "proton-frames.pcapng", by_client).splitlines(True)
-    accused = certain("".join(lines).encode())
+    lines = written(FOLDER / "proton-frames.pcapng", by_client, in_proton_j).splitlines(True)
+    accused = found("".join(lines).encode())
     for at, line in enumerate(lines):
         place = line.index("] ") + 5
         for length in (3, 8):
             cut = line[: place + length].rstrip() + "\n"
             octets = "".join([*lines[:at], cut, *lines[at + 1 :]]).encode()
-            assert certain(octets) <= accused, cut
+            assert found(octets) <= accused, cut
 
 
 @pytest.mark.parametrize(
@@ -125,7 +118,7 @@ def test_many_brackets_take_no_longer_than_other_text() -> None:
 @pytest.mark.parametrize("cut", range(1, 6))
 def test_a_log_of_fields_that_begins_later_has_no_octets_either(cut: int, tmp_path: Path) -> None:
     lines = (FOLDER / "proton-frames.log").read_bytes().splitlines(True)
-    assert certain(b"".join(lines[cut:])) <= certain(b"".join(lines))
+    assert found(b"".join(lines[cut:])) <= found(b"".join(lines))
 
 
 def test_a_log_of_fields_that_begins_with_the_outcome_is_a_log_of_fields(
@@ -133,7 +126,7 @@ def test_a_log_of_fields_that_begins_with_the_outcome_is_a_log_of_fields(
 ) -> None:
     log = tmp_path / "log"
     log.write_text("\n".join(REAL.splitlines()[4:]).replace("hostname='h.example'", "hostname='null'"))
-    assert certain(log.read_bytes()) == set()
+    assert found(log.read_bytes()) == set()
     assert "amqpscope:unlogged" not in command(capsys, "read", "-vv", log).out
 
 
@@ -170,7 +163,7 @@ def test_the_description_of_an_error_may_have_any_marks(
 
 @pytest.mark.parametrize("payload", ["a} (b", 'a} (b} (7) "c', ', batchable=true} (5) "d'])
 def test_a_payload_may_look_like_the_end_of_a_frame(payload: str) -> None:
-    lines = written(FOLDER / "proton-frames.pcapng", True).splitlines()
+    lines = written(FOLDER / "proton-frames.pcapng", True, in_proton_j).splitlines()
     at = next(at for at, line in enumerate(lines) if "Transfer{" in line)
     head = re.match(r".*?, batchable=[a-z]+\}", lines[at])
     assert head is not None
@@ -183,7 +176,7 @@ def test_a_payload_may_look_like_the_end_of_a_frame(payload: str) -> None:
 
 def go(*lines: str) -> set[tuple[str, str]]:
     """The certain findings in a log of go-amqp without addresses."""
-    return certain("".join(f"{line}\n" for line in lines).encode())
+    return found("".join(f"{line}\n" for line in lines).encode())
 
 
 GO_OPENED = GO.splitlines()
@@ -200,7 +193,7 @@ def test_connections_of_go_one_after_the_other_are_legal() -> None:
     with Capture(io.BytesIO(octets), name="log") as capture:
         names = [record.frame.name for record in capture]
     assert names.count("close") == 4
-    assert certain(octets) == set()
+    assert found(octets) == set()
 
 
 @pytest.mark.parametrize(

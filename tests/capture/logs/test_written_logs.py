@@ -4,9 +4,7 @@ because these libraries do not install here. What was captured is the key."""
 from __future__ import annotations
 
 import io
-import json
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,12 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.commands import amqpscope as command
 from support.judged import Trickle
+from support.written_logs import Writer, found, frames, written
 
-import amqpscope
 from amqpscope import Capture, CaptureError, CaptureOptions
-from dissectors.interface import Frame
 
 from . import go_frames, net_lite_frames
 from .test_logs_without_names import bare
@@ -27,7 +23,6 @@ from .test_retold_scenarios import FAULTS, LEGAL, RULES
 
 FOLDER = Path(__file__).parent / "recorded"
 RECORDED = ("proton-frames", "proton-octets", "rhea-octets")
-Writer = Callable[[int, bool, Frame], str]
 FORMS: dict[str, Writer] = {
     "go": go_frames.line,
     "slog-text": partial(go_frames.line, form="text"),
@@ -60,33 +55,6 @@ offered-capabilities:[ANONYMOUS-RELAY,APACHE.ORG:NO_LOCAL],properties:[topic-pre
 outgoing-window:2147483647,handle-max:63)
 """
 """The forms that users of the libraries have published, with other names."""
-
-
-def written(path: Path, by_client: bool, line: Writer) -> str:
-    """The log that one peer of the connections of a capture would write."""
-    lines = []
-    connections: list[str] = []
-    for record in amqpscope.read(path):
-        if record.connection.id not in connections:
-            connections.append(record.connection.id)
-        if record.frame.kind in ("amqp", "sasl", "header"):
-            number = connections.index(record.connection.id) + 1
-            lines.append(line(number, (record.peer == "client") == by_client, record.frame))
-    return "".join(f"{one}\n" for one in lines if one)
-
-
-def found(source: Any, certain: bool) -> set[tuple[str, str]]:
-    """Rule and peer of each finding, or of the certain ones."""
-    with Capture(source, CaptureOptions(judge=True), name="log") as capture:
-        for _ in capture:
-            pass
-        assert not capture.mishaps
-        return {(one.rule, one.peer) for one in capture.take_findings() if one.certain or not certain}
-
-
-def frames(capsys: pytest.CaptureFixture[str], path: Path) -> list[dict[str, Any]]:
-    lines = command(capsys, "read", "--format", "ndjson", path).out.splitlines()
-    return [json.loads(one) for one in lines]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -130,9 +98,9 @@ def plain(value: object) -> object:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("path", LEGAL[::3], ids=lambda path: path.parent.name)
 def test_a_legal_dialogue_is_legal_in_the_log_of_each_peer(path: Path, form: str) -> None:
-    wire = found(path, True)
+    wire = found(path)
     for by_client in (True, False):
-        assert found(io.BytesIO(written(path, by_client, FORMS[form]).encode()), True) <= wire
+        assert found(written(path, by_client, FORMS[form]).encode()) <= wire
 
 
 WITHOUT_HEADERS = ("C-OPEN-FIRST",)
@@ -142,21 +110,21 @@ WITHOUT_HEADERS = ("C-OPEN-FIRST",)
 @pytest.mark.parametrize("rule", [rule for rule in FAULTS if rule not in WITHOUT_HEADERS])
 def test_a_fault_is_found_in_the_log_of_go(rule: str) -> None:
     path = RULES / rule / "violating.pcap"
-    fault = {one for one in found(path, True) if one[0] == f"amqp10/{rule}"}
+    fault = {one for one in found(path) if one[0] == f"amqp10/{rule}"}
     assert fault
     for by_client in (True, False):
-        assert fault <= found(io.BytesIO(written(path, by_client, FORMS["go"]).encode()), True)
+        assert fault <= found(written(path, by_client, FORMS["go"]).encode())
 
 
 @pytest.mark.parametrize("rule", FAULTS)
 def test_a_fault_is_found_in_the_log_of_net_lite_and_is_not_certain(rule: str) -> None:
     path = RULES / rule / "violating.pcap"
-    fault = {one for one in found(path, True) if one[0] == f"amqp10/{rule}"}
+    fault = {one for one in found(path) if one[0] == f"amqp10/{rule}"}
     assert fault
     for by_client in (True, False):
         log = written(path, by_client, FORMS["net-lite"]).encode()
-        assert fault <= found(io.BytesIO(log), False)
-        assert found(io.BytesIO(log), True) == set()
+        assert fault <= found(log, False)
+        assert found(log) == set()
 
 
 @pytest.mark.parametrize("log", [GO, NET], ids=["go", "net-lite"])
@@ -170,7 +138,7 @@ def test_what_users_have_published_is_read(
     begins = [one["fields"] for one in shown if one["name"] == "begin"]
     assert "remote-channel" not in begins[0]
     assert begins[1]["remote-channel"] == 0
-    assert found(io.BytesIO(log.encode()), False) == set()
+    assert found(log.encode(), False) == set()
 
 
 def test_a_clock_of_twelve_hours_goes_on() -> None:
@@ -195,11 +163,11 @@ def test_a_second_connection_beside_the_first_one_is_not_mixed_with_it(log: str)
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 def test_a_line_cut_short_accuses_nobody(form: str, share: float) -> None:
     path = FOLDER / "proton-frames.pcapng"
-    accused = found(path, True)
+    accused = found(path)
     lines = written(path, True, FORMS[form]).splitlines()
     for at in range(len(lines)):
         cut = [*lines[:at], lines[at][: int(len(lines[at]) * share)], *lines[at + 1 :]]
-        assert found(io.BytesIO("\n".join(cut).encode()), True) <= accused, lines[at]
+        assert found("\n".join(cut).encode()) <= accused, lines[at]
 
 
 LINES = st.sampled_from([*GO.splitlines(), *NET.splitlines()])
@@ -247,6 +215,6 @@ def test_any_lines_are_read_in_any_pieces(parts: list[str], sizes: list[int], cu
 )
 def test_a_hostile_line_takes_no_longer_than_another_one(hostile: str) -> None:
     before = time.process_time()
-    found(io.BytesIO((GO + hostile + "\n").encode()), True)
-    found(io.BytesIO((NET + hostile + "\n").encode()), True)
+    found((GO + hostile + "\n").encode())
+    found((NET + hostile + "\n").encode())
     assert time.process_time() - before < 5
