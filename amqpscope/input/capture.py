@@ -29,7 +29,7 @@ from amqpscope.input.key_log import LaterBlocks, tls_secrets
 from amqpscope.layers.secrets import Secrets
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
-from amqpscope.model.records import Connection, Counter, FrameRecord, FrameWatch
+from amqpscope.model.records import Connection, Counter, FrameRecord, FrameWatch, MakeExcerpt
 from amqpscope.rules.editions import FINAL, following, known
 from amqpscope.rules.profiles import AUTO, under, valid
 
@@ -61,9 +61,9 @@ class CaptureOptions:
     """Make findings (needs messages), which `Capture.take_findings` gives."""
     context: bool = False
     """Give findings the frames around them."""
-    around: Callable[[Finding], object] | None = None
-    """Makes plain values of the frames around a finding, for `Finding.around_made`. Without it, one process
-    reads a capture whose findings have frames around them."""
+    around: MakeExcerpt | None = None
+    """Makes the plain values of `Finding.around_made`. Without it, one process reads a capture whose findings
+    have frames around them."""
     profile: str = AUTO
     """Which products' habits are notes only: `auto`, `none` or names (`amqpscope.rules.profiles.under`)."""
     spec: str = FINAL

@@ -34,7 +34,7 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.source import CaptureSource
 from amqpscope.input.shared_work import SharedWork
 from amqpscope.input.workers import NotShared, Worker, Workers, may_fork
-from amqpscope.limits import MAX_KEPT_EXCERPTS, MIN_SHARED_OCTETS, SHARE_PROBE
+from amqpscope.limits import MIN_SHARED_OCTETS, SHARE_PROBE
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection
@@ -104,8 +104,6 @@ class Sharing:
             for one, used_now in zip(left, used, strict=True)
         )
         self._looked, self._left = octets_read, left
-        if _excerpts(self._table):
-            return False  # frames stay in the process that has decoded them
         return lasts and rest >= MIN_SHARED_OCTETS and self._work.ready and may_fork()
 
     @property
@@ -160,8 +158,7 @@ class Sharing:
             kept = [max(before - after, 0) for before, after in zip(budget, _left(table), strict=True)]
             of_all = worker.report(capture.octets_read, (blocks, int(share.step)), kept)
             if (
-                _excerpts(table)
-                or any(0 < room <= taken for room, taken in zip(budget, of_all, strict=True))
+                any(0 < room <= taken for room, taken in zip(budget, of_all, strict=True))
                 or table.totals.failed
                 or output.secrets.given
                 or work.incomplete
@@ -264,6 +261,10 @@ def _block(table: ConnectionTable, share: Share, capture: "Capture", work: Share
     for step, analysis in share.take_ended():
         connection = analysis.connection
         named[_name(connection)] = connection
+        if analysis.left is not None and analysis.left.has_excerpts:
+            if around is None:
+                raise NotShared  # as above
+            analysis.left.make_excerpts(around)
         made = work.over(analysis, capture.ending)
         ended.append((int(step), _name(connection), int(analysis.order), analysis.dump(), made))
     return _Block(
@@ -274,7 +275,7 @@ def _block(table: ConnectionTable, share: Share, capture: "Capture", work: Share
                 _name(one.connection),
                 one.dump(),
                 tuple(one.said.items()),
-                None if around is None or not one.around else around(one),
+                None if around is None or not one.around else around(one.spot, one.around, one.around_links),
             )
             for step, one in findings
         ],
@@ -302,12 +303,6 @@ def _step(one: tuple[Any, ...]) -> int:
     return step
 
 
-def _excerpts(table: ConnectionTable) -> bool:
-    """Whether frames are kept to be shown with findings that only several connections give."""
-    return bool(table.output.allowance.excerpts < MAX_KEPT_EXCERPTS)
-
-
 def _left(table: ConnectionTable) -> list[int]:
     """What is left of the budgets that all connections share."""
-    allowance = table.output.allowance
-    return [int(allowance.left), int(allowance.operations)]
+    return table.output.allowance.rest()

@@ -25,9 +25,9 @@ __all__ = ["NotShared", "Worker", "Workers", "may_fork"]
 _NOT_SHARED: Final = 3
 """The exit status of a worker that found that the capture has to be read in one process."""
 
-_COUNTS: Final = struct.Struct("=5Q")
+_COUNTS: Final = struct.Struct("=7Q")
 """Of each worker: octets of the capture that were read; how many blocks and steps that were; and how much it
-has kept for other connections, of two kinds."""
+has kept for other connections, of each kind of `CorrelationBudget.rest`."""
 
 
 class NotShared(Exception):
@@ -55,13 +55,13 @@ class Worker:
     def report(self, octets: int, way: tuple[int, int], kept: list[int]) -> list[int]:
         """Report how far the capture was read, and what is kept. Returns what all workers keep.
 
-        octets: of the capture. way: how many blocks and steps that were. kept: of the two kinds.
+        octets: of the capture. way: how many blocks and steps that were. kept: of each kind.
         """
         if os.getppid() != self._parent:
             os._exit(1)  # nobody waits for the results any more
         _COUNTS.pack_into(self._counts, self.number * _COUNTS.size, octets, *way, *kept)
         rows = list(_COUNTS.iter_unpack(self._counts))
-        return [sum(row[kind] for row in rows) for kind in (3, 4)]
+        return [sum(row[kind] for row in rows) for kind in range(3, 7)]
 
 
 class _Process:

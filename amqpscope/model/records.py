@@ -1,6 +1,7 @@
 """What the analysis of a capture gives out: connections, and the frames that were said on them."""
 
 import ipaddress
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from amqpscope.capture.sink import UNORDERED
@@ -24,6 +25,7 @@ __all__ = [
     "FrameRecord",
     "FrameRef",
     "FrameWatch",
+    "MakeExcerpt",
 ]
 
 CLIENT: Final = "client"
@@ -350,3 +352,8 @@ class FrameRef:
         """The object of what `dump` returned."""
         direction, packet, time, offset, name, channel = state
         return FrameRef(direction, packet, time, offset, name, channel)
+
+
+MakeExcerpt = Callable[[FrameRef, Sequence[FrameRecord], Sequence[object]], object]
+"""Makes plain values of the frames around the one at a spot, to show them in another process. The frames come
+with their links, as far as these are known."""

@@ -9,7 +9,7 @@ A hearer is given meanwhile what happens, so that nothing has to be kept.
 
 import enum
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -22,7 +22,7 @@ from amqpscope.input.selection import FrameSelection
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
-from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.model.records import Connection, FrameRecord, FrameRef
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import any_decoded
@@ -131,8 +131,10 @@ class Hearer:
     records = False
     diagnoses = False
 
-    def around(self, finding: Finding) -> object:
-        """The frames around a finding as plain values to show them by, for another process: see `context`."""
+    def around(self, spot: FrameRef, records: Sequence[FrameRecord], links: Sequence[object]) -> object:
+        """The frames around the one at `spot` as plain values to show them by, for another process: see
+        `context`. links: of these frames, as far as known.
+        """
         return None
 
     def begin(self, path: str) -> None:

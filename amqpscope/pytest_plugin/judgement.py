@@ -16,7 +16,7 @@ from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import MAX_TEST_FINDINGS
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
-from amqpscope.model.records import Connection
+from amqpscope.model.records import Connection, FrameRecord, FrameRef
 from amqpscope.policy import CaptureOutcome, Policy
 from amqpscope.policy import judge as judge_under
 from amqpscope.policy.config_finding import EXPIRED, RunConclusion
@@ -165,8 +165,8 @@ class _Report(FindingWriter):
         self._counting = Verdicts(self._clock, _MOST)
         self._others = FindingCounts()
 
-    def around(self, finding: Finding) -> object:
-        return frames_around(finding)
+    def around(self, spot: FrameRef, records: Sequence[FrameRecord], links: Sequence[object]) -> object:
+        return frames_around(spot, records, links)
 
     def take(self, findings: list[Finding]) -> None:
         _let_pass(findings, self._allowed)

@@ -15,11 +15,11 @@ only those that will be shown are kept. Of many findings, each connection's firs
 and of each other rule one line.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from amqpscope.model.finding import Finding
-from amqpscope.model.records import CLIENT, SERVER, Connection
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord, FrameRef
 from amqpscope.protocols import protocol_of
 from amqpscope.report.cases import Cases, Shown
 from amqpscope.report.findings import evidence_of, expected_condition, link_name, message_of, overridden
@@ -282,7 +282,9 @@ class Verdicts:
     def _frames(self, finding: Finding, timeline: Timeline, around_it: bool) -> list[tuple[Line, int]]:
         """The offending frame and, with `around_it`, the frames around it."""
         shown: list[tuple[Line, int]] = []
-        made: Any = finding.around_made or frames_around(finding)
+        made: Any = finding.around_made
+        if made is None:
+            made = frames_around(finding.spot, finding.around, finding.around_links)
         missing = finding.frame == _END
         for at_fault, direction, (columns, reported, below, text) in made:
             if not at_fault and not around_it:
@@ -308,17 +310,18 @@ class Verdicts:
         return [mark, ("dim", columns), (finding.peer, way), ("", "   "), ("end", _END)]
 
 
-def frames_around(finding: Finding) -> list[tuple[bool, int, FrameParts]]:
-    """The frames around a finding as plain values.
+def frames_around(
+    spot: FrameRef, records: Sequence[FrameRecord], links: Sequence[object]
+) -> list[tuple[bool, int, FrameParts]]:
+    """The frames around the frame at fault, `spot`, as plain values; links: their links, as far as known.
 
     Of each frame: whether it is the one at fault, its direction, and what is shown of it. They were judged in
     the order of what the peers could know; shown they are as they were captured.
     """
-    links = [one if isinstance(one, Link) else None for one in finding.around_links]
-    links += [None] * (len(finding.around) - len(links))
-    pairs = zip(finding.around, links, strict=True)
-    around = sorted(pairs, key=lambda pair: int(pair[0].packet))
-    at_fault = finding.spot.among([record for record, _ in around])
+    known = [one if isinstance(one, Link) else None for one in links]
+    known += [None] * (len(records) - len(known))
+    around = sorted(zip(records, known, strict=True), key=lambda pair: int(pair[0].packet))
+    at_fault = spot.among([record for record, _ in around])
     timeline = Timeline(Clock("r"), 0, LinkNames())
     return [
         (at == at_fault, int(record.direction), timeline.frame_parts(record, link))

@@ -7,7 +7,7 @@ from amqpscope.input.capture import Capture
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
-from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.model.records import Connection, FrameRecord, FrameRef
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.judging import Hearer
 from amqpscope.report.diagnosis_text import DiagnosisBacklog, is_trouble
@@ -138,9 +138,9 @@ class Writers(Hearer):
         # Everything was written.
         self.ended = False
 
-    def around(self, finding: Finding) -> object:
+    def around(self, spot: FrameRef, records: Sequence[FrameRecord], links: Sequence[object]) -> object:
         # All who want frames show the same of them.
-        return next((made.around(finding) for made in self._all() if made.context), None)
+        return next((made.around(spot, records, links) for made in self._all() if made.context), None)
 
     def begin(self, path: str) -> None:
         self._each(lambda hearer: hearer.begin(path))

@@ -16,3 +16,17 @@ class CorrelationBudget:
         self.left: i64 = MAX_CORRELATED_MESSAGES
         self.operations: i64 = MAX_CORRELATED_OPERATIONS
         self.excerpts: i64 = MAX_KEPT_EXCERPTS
+
+    def may_excerpt(self, refused: bool) -> bool:
+        """Whether the frames around one more request may be kept. refused: by the server.
+
+        Half of the excerpts are for refused requests, because most findings are about these.
+        """
+        return self.excerpts > (0 if refused else MAX_KEPT_EXCERPTS // 2)
+
+    def rest(self) -> list[int]:
+        """How much more of each kind may be kept: messages, requests, excerpts of any request, and of refused
+        ones.
+        """
+        excerpts = int(self.excerpts)
+        return [int(self.left), int(self.operations), excerpts - MAX_KEPT_EXCERPTS // 2, excerpts]

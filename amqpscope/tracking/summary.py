@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from amqpscope.model.records import Connection
+from amqpscope.model.records import Connection, MakeExcerpt
 from amqpscope.protocols import protocol_of
 
 __all__ = ["ConnectionSummary", "load_summary"]
@@ -19,6 +19,15 @@ class ConnectionSummary(ABC):
     def weight(self) -> int:
         """The size of the summary, counted in links of AMQP 1.0."""
         return 0
+
+    @property
+    def has_excerpts(self) -> bool:
+        """Whether frames are kept, to be shown with findings of later connections."""
+        return False
+
+    def make_excerpts(self, make: MakeExcerpt) -> None:
+        """Replace the frames that are kept by plain values, which are dumped."""
+        return
 
     @abstractmethod
     def dump(self) -> tuple[object, ...]:

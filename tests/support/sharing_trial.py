@@ -233,7 +233,7 @@ def main(how: str, *arguments: str) -> int:
         print(f"{sum(SHARED)} of {len(SHARED)}", file=sys.stderr)
         SHARED.clear()
         usual = sharing._left
-        changed._left = lambda table: [usual(table)[0] - 8191, usual(table)[1] - 65535]
+        changed._left = lambda table: [usual(table)[0] - 8191, usual(table)[1] - 65535, *usual(table)[2:]]
         capture.BLOCK = 512  # type: ignore[misc]
         compare([paths[0]], 2)
     elif how == "commands":

@@ -1,10 +1,12 @@
 """Text for people: findings by weight, when their capture has ended, and a tally of all."""
 
 import shlex
+from collections.abc import Sequence
 from typing import Final, TextIO
 
 from amqpscope.input.capture import Capture
 from amqpscope.model.finding import Finding
+from amqpscope.model.records import FrameRecord, FrameRef
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.report.forms import ReportForm, ReportOptions
 from amqpscope.report.line import Line
@@ -52,8 +54,8 @@ class TextWriter(FindingWriter):
         # Those that are only counted.
         self._folded = FindingCounts()
 
-    def around(self, finding: Finding) -> object:
-        return frames_around(finding)
+    def around(self, spot: FrameRef, records: Sequence[FrameRecord], links: Sequence[object]) -> object:
+        return frames_around(spot, records, links)
 
     def begin(self, path: str) -> None:
         super().begin(path)

@@ -7,7 +7,6 @@ judge it: a method on a channel that is not open has no consumer to cancel.
 from collections.abc import Callable
 from typing import Any, Final
 
-from amqpscope.limits import MAX_KEPT_EXCERPTS
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord, FrameRef
 from amqpscope.rules.amqp091 import (
@@ -152,13 +151,9 @@ class Judge091(Judge):
         case.record = NO_RECORD
 
     def surround(self, context: Context, operation: TopologyOperation) -> None:
-        """Give a request that is answered the frames around it, and around its answer, for later findings.
-
-        Half of the frames that may be kept are for refused requests, because most findings are about these.
-        """
+        """Give a request that is answered the frames around it, and around its answer, for later findings."""
         allowance = self.topology_log.allowance
-        least: i64 = 0 if operation.outcome.refused else MAX_KEPT_EXCERPTS // 2
-        if allowance.excerpts > least:
+        if allowance.may_excerpt(operation.outcome.refused):
             allowance.excerpts -= 1
             operation.around = context.around(operation.spot)[0]
             answer = operation.outcome.answer

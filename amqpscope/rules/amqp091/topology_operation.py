@@ -32,7 +32,7 @@ def about_request(
         finding.reaction = Reaction(answer.name, str(int(operation.outcome.code)), after, answer.packet)
     elif operation.outcome is not PENDING:
         finding.reaction = OTHER_ERROR
-    finding.around = operation.around
+    finding.around, finding.around_made = operation.around, operation.around_made
     finding.around_whole = len(operation.around)
     return finding
 
@@ -51,7 +51,7 @@ def about_answer(
     finding = _finding(rule, certainty, message, operation, spot, earlier)
     if operation.spot.packet not in finding.others:
         finding.others.insert(0, int(operation.spot.packet))
-    finding.around = operation.outcome.around
+    finding.around, finding.around_made = operation.outcome.around, operation.outcome.around_made
     finding.around_whole = len(operation.outcome.around)
     return finding
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from amqpscope.model.records import Connection
+from amqpscope.model.records import Connection, MakeExcerpt
 from amqpscope.tracking.amqp091.contents import Content
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
 from amqpscope.tracking.summary import ConnectionSummary
@@ -45,6 +45,14 @@ class Amqp091Summary(ConnectionSummary):
     def rabbitmq(self) -> bool:
         """Whether the server says that it is RabbitMQ, or LavinMQ."""
         return self.product in ("RabbitMQ", "LavinMQ")
+
+    @property
+    def has_excerpts(self) -> bool:
+        return any(operation.around or operation.outcome.around for operation in self.operations)
+
+    def make_excerpts(self, make: MakeExcerpt) -> None:
+        for operation in self.operations:
+            operation.make_excerpts(make)
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""

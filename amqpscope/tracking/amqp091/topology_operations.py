@@ -10,7 +10,7 @@ server processes the requests of a channel in order.
 
 from typing import Any, Final
 
-from amqpscope.model.records import Connection, FrameRecord, FrameRef
+from amqpscope.model.records import Connection, FrameRecord, FrameRef, MakeExcerpt
 from dissectors.wire import i64
 
 __all__ = [
@@ -59,8 +59,10 @@ class OperationOutcome:
         self.code: i64 = code
         # The reply-text of a close.
         self.text: str = text
-        # The frames around the answer, if they are asked for. They are not dumped, as those of findings.
+        # The frames around the answer, if they are asked for. They are not dumped, as those of findings, but
+        # what another process has made of them is.
         self.around: list[FrameRecord] = []
+        self.around_made: object = None
 
     @property
     def ok(self) -> bool:
@@ -80,17 +82,19 @@ class OperationOutcome:
     def dump(self) -> tuple[object, ...]:
         """All of it but the frames around as plain values."""
         answer = None if self.answer is None else self.answer.dump()
-        return (self.result, answer, int(self.end), int(self.time), int(self.code), self.text)
+        numbers = int(self.end), int(self.time), int(self.code)
+        return (self.result, answer, *numbers, self.text, self.around_made)
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "OperationOutcome":
         """The object of what `dump` returned."""
-        result, answer, end, time, code, text = state
+        result, answer, end, time, code, text, around_made = state
         if not result:
             return PENDING
-        return OperationOutcome(
-            result, None if answer is None else FrameRef.load(answer), end, time, code, text
-        )
+        spot = None if answer is None else FrameRef.load(answer)
+        outcome = OperationOutcome(result, spot, end, time, code, text)
+        outcome.around_made = around_made
+        return outcome
 
 
 # mypyc: null object, the outcome of a request that has none yet. Nothing writes to it.
@@ -127,12 +131,23 @@ class TopologyOperation:
         # The octets of the table of arguments, None if they are too many to be kept.
         self.arguments: bytes | None = b""
         self.outcome: OperationOutcome = PENDING
-        # The frames around the request, if they are asked for. They are not dumped.
+        # As of the outcome: the frames around the request.
         self.around: list[FrameRecord] = []
+        self.around_made: object = None
 
     def has(self, flag: i64) -> bool:
         """Whether a flag is set."""
         return self.flags & flag != 0
+
+    def make_excerpts(self, make: MakeExcerpt) -> None:
+        """Replace the frames around the request and around its answer by what `make` makes of them."""
+        if self.around:
+            self.around_made = make(self.spot, self.around, ())
+            self.around = []
+        outcome = self.outcome
+        if outcome.around and outcome.answer is not None:
+            outcome.around_made = make(outcome.answer, outcome.around, ())
+            outcome.around = []
 
     def dump(self) -> tuple[object, ...]:
         """All but the connection as plain values."""
@@ -141,18 +156,20 @@ class TopologyOperation:
             (self.queue, self.exchange, self.destination, self.key, self.tag, self.kind),
             (int(self.flags), self.arguments),
             self.outcome.dump(),
+            self.around_made,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "TopologyOperation":
         """The object of what `dump` returned."""
-        (number, method, spot, known), names, (flags, arguments), outcome = state
+        (number, method, spot, known), names, (flags, arguments), outcome, around_made = state
         operation = TopologyOperation(connection, number, method, FrameRef.load(spot), known)
         operation.queue, operation.exchange, operation.destination = names[:3]
         operation.key, operation.tag, operation.kind = names[3:]
         operation.flags = flags
         operation.arguments = arguments
         operation.outcome = OperationOutcome.load(outcome)
+        operation.around_made = around_made
         return operation
 
     def __repr__(self) -> str:
