@@ -35,13 +35,14 @@ def handle_that_is_not_the_lowest(case: Case10, handle: int, lowest: i64) -> Non
     Demands: A peer should attach each link on the lowest handle that is free.
     Source: transport.xml section performatives > attach.handle
     Evidence: the handle of the attach, and the handles that links of the same peer already use
-    Why it matters: Receivers keep tables as large as the highest handle, so high handles cost memory. The
-    specification recommends the lowest available handle.
+    Why it matters: A receiver keeps a table with an entry for each handle up to the highest, so high handles
+    cost memory. The specification recommends the lowest available handle.
     Silent when: the capture lacks octets that were sent after the session's begin, or when the rule has
     already reported a finding for the session. The rule is also silent when the peer uses more than 256
-    handles. A handle counts as in use until the other peer has answered its detach.
-    How to mend it: Allocate for each attach the lowest handle that is free on the session. Return a handle to
-    the pool when the detach has been sent and answered.
+    handles. A handle counts as in use until the other peer has answered the detach of the link with this
+    handle.
+    How to mend it: Allocate for each attach the lowest handle that is free on the session. Treat a handle as
+    free again only when you have sent the detach and the other peer has answered this detach.
     """
     case.report(
         L_HANDLE_LOWEST,
@@ -61,25 +62,25 @@ L_HANDLE_REUSE: Final = RULES.rule(
 
 
 def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None:
-    """A peer gives a handle to another link before the other peer has detached the link that had the handle.
+    """A peer uses a handle for a new link before the other peer has detached the old link with this handle.
 
-    Demands: A peer may give a handle to another link only after both peers have detached the old link. The
-    specification's text about detach permits the reuse as soon as the peer that uses the handle has detached
-    the old link.
+    Demands: A peer may use a handle for a new link only after both peers have detached the old link. The
+    specification's text about detach disagrees: a peer may use a handle again as soon as this peer itself has
+    detached the old link.
     Source: transport.xml section definitions > handle; transport.xml section performatives > detach
     Evidence: the order of both peers' detaches, and the next attach with the same handle
-    Why it matters: According to one passage of the specification, a handle becomes free only when both
-    peers have closed the link. A receiver that follows this passage takes frames of the new link for
-    frames of the old link.
+    Why it matters: According to one passage of the specification, a handle becomes free only when both peers
+    have closed the link. A receiver that keeps to this passage mistakes frames of the new link for frames of
+    the old link.
     Silent when: the capture lacks octets that were sent after the old link's attach.
     Only possible because: According to another passage of the specification, a handle becomes free as
     soon as the peer that uses the handle has sent its detach.
-    How to mend it: Keep a handle reserved after sending detach until the other peer's detach has arrived. Do
-    not use the handle for another attach before that detach arrives.
+    How to mend it: After you send a detach, keep the handle reserved until the other peer's detach has
+    arrived. Do not use the handle for another attach before the other peer's detach arrives.
     """
     case.report(
         L_HANDLE_REUSE,
-        f"handle {handle} is given to another link, but the detach of the earlier link is not answered yet",
+        f"handle {handle} is used for a new link, but the detach of the old link is not answered yet",
         POSSIBLE,
         {"handle": handle, "link_state": before.state},
         [int(before.attachment.packet)],
@@ -124,7 +125,7 @@ def resumed_without_unsettled_map(case: Case10, link: LinkEnd) -> None:
     Source: transport.xml section links > Link Errors
     Evidence: a detach with an error, and then an attach with the same link name and a null unsettled map
     Why it matters: An error destroys the link endpoint, so the link can only be resumed. Without the
-    unsettled map, the other peer takes the attach for an attach that was sent before the detach arrived.
+    unsettled map, the other peer must assume that the attach was sent before the detach arrived.
     Silent when: the detach closed the link, or when the detach may not yet have reached the peer. The finding
     is reported as possible, not as certain, when the peer may not yet have read the detach.
     How to mend it: After a detach with an error, send a resuming attach with a non-null unsettled map. If no
@@ -191,13 +192,13 @@ def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
     Evidence: an answering attach, and a detach that the same peer sends right afterwards
     Why it matters: A null terminus shows the other peer at once that the link is refused. If the terminus is
     not null, the other peer may start to use the link before the detach arrives.
-    Silent when: the refusing peer sent another frame between its answering attach and its detach. The
-    rule is also silent when more than one second passed between this attach and this detach.
+    Silent when: the refusing peer sent another frame between the answering attach and the detach. The rule is
+    also silent when more than one second passed between the answering attach and the detach.
     Only possible because: The peer may have accepted the attach first, and the link may have failed
     afterwards.
     How to mend it: When you refuse a link, set your own terminus to null in the answering attach. Your own
-    terminus is the source if you are the sender, and the target if you are the receiver. Send a detach with
-    closed=true and the error directly after this attach.
+    terminus is the source if you are the sender, and the target if you are the receiver. Directly after the
+    answering attach, send a detach with closed=true and the error.
     """
     case.report(
         L_REFUSE_NULL,
@@ -243,19 +244,19 @@ def credit_on_a_refused_link(case: Case10, link: LinkEnd) -> None:
     receiver's own terminus is the target.
     Source: transport.xml section links > Establishing or Resuming a Link
     Evidence: a receiver's attach without a target, and the frames between that attach and the detach
-    Why it matters: The sender cannot know whether the link is refused or usable. Messages sent on this
-    link-credit have no target.
+    Why it matters: The sender cannot know whether the link is refused or usable. A message that is sent on a
+    refused link has no target.
     Silent when: the receiver's attach does not answer an attach of the sender, or when the sender's attach
     was not captured.
     Only possible because: The receiver may send the detach immediately after the flow that grants
     link-credit.
     How to mend it: If the link is refused, send detach directly after the answering attach and grant no
-    link-credit. If the link is accepted, state the target in the answering attach.
+    link-credit. If the link is accepted, put the target into the answering attach.
     """
     case.report(
         L_REFUSE_DETACH,
         f"the receiver grants link-credit, but its answering attach (packet {link.attachment.packet}) "
-        "refused the link (no target), so the receiver has to detach the link",
+        "has no target and so refuses the link; the receiver has to detach the link",
         POSSIBLE,
         {"link_state": link.state},
         [int(link.attachment.packet)],
@@ -288,8 +289,8 @@ def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     Demands: After one peer has detached a link with an error, the other peer must not send anything but
     detach for the link. The rule also applies to frames that name a delivery of the link by its delivery-id.
     Source: transport.xml section links > Link Errors
-    Evidence: a detach with an error, and a later flow, transfer or disposition of the other peer for that
-    link
+    Evidence: a detach with an error, and a later flow, transfer or disposition that the other peer sends for
+    the same link
     Why it matters: An error destroys the link endpoint. The other peer must end the session with
     amqp:session:errant-link. The end of the session also ends all its other links.
     Silent when: the detach may not yet have reached the peer. The finding is reported as possible, not as
@@ -324,7 +325,8 @@ def transfer_without_target(case: Case10, link: LinkEnd, certainty: i64) -> None
     the receiver itself asked for the link and grants link-credit.
     Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}. The
     attach had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read it.
-    The transfer is also no fault if the {other} asked for the link, because its link-credit invites messages.
+    The transfer is also no fault if the {other} asked for the link, because by granting link-credit the
+    {other} asks for messages.
     How to mend it: Check the target of the receiver's attach before the first transfer. If the target is
     null, treat the link as refused, wait for the receiver's detach, and report the failure to the
     application.
@@ -343,22 +345,22 @@ L_INCOMPLETE_SUSPEND: Final = RULES.rule(
 
 
 def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None:
-    """A sender starts a new delivery although its own attach stated an incomplete unsettled map
-    (incomplete-unsettled).
+    """A sender starts a new delivery although the sender's own attach has incomplete-unsettled=true, which
+    means that the unsettled map is incomplete.
 
     Demands: After an attach with an incomplete unsettled map, the peers must first settle the deliveries that
-    the map lists, suspend the link and resume the link. Only then may a new delivery start.
+    the map lists, suspend the link and resume the link. Only then may the sender start a new delivery.
     Source: transport.xml section links > Resuming Deliveries
     Evidence: an attach with incomplete-unsettled=true, and the transfers, detaches and attaches after this
     attach
-    Why it matters: Both peers must first settle the deliveries in their unsettled maps, and resume the link
-    again until the unsettled maps are complete. If new deliveries start earlier, the unsettled maps do not
-    become complete, and the state of unlisted deliveries stays unknown.
+    Why it matters: Both peers must first settle the deliveries in their unsettled maps and then resume the
+    link. Both peers must repeat these steps until the unsettled maps are complete. If new deliveries start
+    earlier, the unsettled maps do not become complete, and the state of unlisted deliveries stays unknown.
     Silent when: the sender's attach was not captured, or when the transfer resumes a delivery. After each
     attach, the rule reports only the first new delivery.
     How to mend it: After an attach with incomplete-unsettled=true, send only transfers with resume=true. When
-    the deliveries in the unsettled maps are settled, detach and resume the link again. Repeat this until
-    incomplete-unsettled is false in the attaches of both peers.
+    the deliveries in the unsettled maps are settled, detach and resume the link again. Repeat these steps
+    until incomplete-unsettled is false in the attaches of both peers.
     """
     case.report(
         L_INCOMPLETE_SUSPEND,

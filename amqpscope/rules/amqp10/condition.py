@@ -71,15 +71,16 @@ def condition_of_another_frame(case: Case10, condition: str, carrier: str) -> No
     conditions on end, and link conditions on detach.
 
     Demands: A close should carry only connection conditions, an end only session conditions, and a detach
-    only link conditions, unless the specification demands another frame.
+    only link conditions, unless the specification requires another frame.
     Source: transport.xml section definitions > connection-error, session-error, link-error; transport.xml
     section performatives > attach.handle
     Evidence: the family of the error condition, and the frame that carries the error
-    Why it matters: The condition shows which endpoint failed. If the condition arrives on another frame, the
-    receiver cannot tell whether the connection, the session or only the link is over.
-    Silent when: the frame is a close with amqp:session:handle-in-use, because the text about attach demands
-    this close.
-    Only possible because: The specification ties a condition to a frame only by the condition's name.
+    Why it matters: The condition shows which endpoint failed. If the condition arrives on the wrong frame,
+    the receiver cannot tell whether the connection, the session or only the link is over.
+    Silent when: the frame is a close with amqp:session:handle-in-use, because the specification's text about
+    attach requires a close with this condition.
+    Only possible because: In the specification, only the name of a condition shows on which frame the
+    condition belongs.
     How to mend it: Choose the condition by the frame: amqp:connection conditions on close, amqp:session
     conditions on end, amqp:link conditions on detach. If no condition of the frame's family fits, use a
     general condition such as `amqp:internal-error`.
@@ -97,15 +98,16 @@ C_LOCALE_CHOICE: Final = RULES.rule("C-LOCALE-CHOICE", "SHOULD", "definition")
 
 
 def description_in_another_script(case: Case10, tags: list[str]) -> None:
-    """A peer sends an error description in a script that the languages of the other peer's incoming-locales
-    do not use.
+    """A peer writes an error description in a script that is not used by any language in the other peer's
+    incoming-locales.
 
-    Demands: A peer should write error texts in the first language of the other peer's incoming-locales that
-    the writing peer supports, or else in en-US.
+    Demands: A peer should write error texts in a language from the other peer's incoming-locales: the first
+    language that the writing peer supports. If the peer supports none of these languages, it should use
+    en-US.
     Source: transport.xml section performatives > open.incoming-locales
     Evidence: the incoming-locales of the other peer's open, and the description of the error
-    Why it matters: The description is text for a person. The other peer asked for English, so the user of the
-    other peer is perhaps unable to read the description.
+    Why it matters: A person has to read the error description. The other peer asked for English, so the user
+    of the other peer is perhaps unable to read the description.
     Silent when: the other peer's open was not captured. The rule is also silent when the other peer asks for
     languages other than English. The rule is also silent when most letters of the description are Latin
     letters.
@@ -134,12 +136,12 @@ def redirect_with_wrong_address(case: Case10, key: str) -> None:
     """A peer redirects a link with an invalid address: hostname, network-host or address is not a string, or
     port is not a number.
 
-    Demands: A link redirect may state hostname, network-host, port and address in the info map of its error.
+    Demands: The error of a link redirect may give hostname, network-host, port and address in its info map.
     Source: transport.xml section definitions > link-error redirect
     Evidence: a detach with amqp:link:redirect, and the entries of its info map
     Why it matters: The other peer cannot follow the redirect, so the link stays unusable for the application.
-    Silent when: the info map does not contain the entry, because the specification does not require any of
-    these entries.
+    Silent when: hostname, network-host, port or address is missing from the info map, because the
+    specification requires none of these entries.
     How to mend it: In the info map of amqp:link:redirect, encode hostname, network-host and address as
     strings and port as an integer.
     """
@@ -210,10 +212,10 @@ def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
     incomplete-unsettled=true, instead of ending the session.
     Source: transport.xml section performatives > attach.unsettled, incomplete-unsettled
     Evidence: an attach that got no answer, and the error condition of the end
-    Why it matters: Ending the session closes all its links. An unsettled map that does not fit into a frame
-    may be sent partially with incomplete-unsettled=true, without ending the session.
+    Why it matters: The end of the session closes all links of the session. If an unsettled map does not fit
+    into a frame, the peer can send a part of the map with incomplete-unsettled=true and keep the session.
     Silent when: no delivery is unsettled on a link of the session, or when every attach was answered.
-    Only possible because: A frame other than the attach may have been too large.
+    Only possible because: The frame that was too large may have been a frame other than the attach.
     How to mend it: If the unsettled map exceeds the max-frame-size, send an attach with a part of the map and
     incomplete-unsettled=true. Settle the deliveries in this part of the map, and then resume the link again
     for the other deliveries.
@@ -221,7 +223,7 @@ def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
     case.report(
         L_UNSETTLED_INCOMPLETE,
         "the session is ended with amqp:frame-size-too-small while a link waits to be resumed, "
-        "but an incomplete unsettled map fits into a frame",
+        "but the peer could send an incomplete unsettled map, which fits into a frame",
         POSSIBLE,
     )
 

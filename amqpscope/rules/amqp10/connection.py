@@ -22,7 +22,8 @@ C_HDR_FIRST: Final = RULES.rule("C-HDR-FIRST", "MUST", "keyword")
 def frame_before_header(case: Case10) -> None:
     """A peer sends a frame before its protocol header.
 
-    Demands: Each peer must begin its stream with a protocol header, and may send frames only after it.
+    Demands: Each peer must begin its stream with a protocol header, and may send frames only after this
+    header.
     Source: transport.xml section version-negotiation
     Evidence: the first 8 octets in each direction
     Why it matters: The other peer cannot know which protocol and which version the octets belong to, so it
@@ -40,19 +41,21 @@ C_OPEN_FIRST: Final = RULES.rule(
 
 
 def first_frame_is_not_open(case: Case10) -> None:
-    """The first frame that a peer sends after the AMQP protocol header is not open.
+    """The first frame that a peer sends after the AMQP protocol header is a frame other than `open`.
 
-    Demands: The first AMQP frame that each peer sends must be open.
+    Demands: The first AMQP frame that each peer sends must be an `open`.
     Source: transport.xml section performatives > open; transport.xml section connections > Opening a
     Connection
     Evidence: the first AMQP frame in each direction
     Why it matters: The open carries the limits on which all other frames depend. Without the open, the other
     peer cannot process the frame and may close the connection.
     Silent when: the start of the peer's stream was not captured.
-    How to mend it: Send open directly after the AMQP protocol header, and queue every begin, attach and other
-    frame until the open has been written.
+    How to mend it: Send open directly after the AMQP protocol header, and hold back all other frames until
+    the open has been written.
     """
-    case.report(C_OPEN_FIRST, f"{case.record.frame.name} is sent before open", CERTAIN, _state(case))
+    case.report(
+        C_OPEN_FIRST, f"{case.record.frame.name} is sent before the peer's own open", CERTAIN, _state(case)
+    )
 
 
 C_CLOSE_AFTEROPEN: Final = RULES.rule(
@@ -69,8 +72,8 @@ def close_before_open(case: Case10) -> None:
     Why it matters: A peer must identify itself by its own open first, even when it refuses the other peer's
     open. The other peer perhaps does not process a close without an open.
     Silent when: the start of the peer's stream was not captured.
-    How to mend it: To refuse a connection, send your own open first and then close with the error. Send open
-    before close on every error path that can run before the open is sent.
+    How to mend it: To refuse a connection, send your own open first, and then a close with the error. On
+    every error path that can run before the open is sent, send first open and then close.
     """
     case.report(C_CLOSE_AFTEROPEN, "close is sent before the peer's own open", CERTAIN, _state(case))
 
@@ -86,8 +89,8 @@ def empty_frame_before_open(case: Case10) -> None:
     Demands: A peer must not send an empty frame before its own open.
     Source: transport.xml section connections > Idle Time-out
     Evidence: an empty frame that the peer sends before its open
-    Why it matters: An empty frame keeps an open connection alive, but the first frame must be the open. The
-    other peer may close the connection.
+    Why it matters: An empty frame only keeps an established connection alive, but the first frame must be the
+    open. The other peer may close the connection.
     Silent when: the start of the peer's stream was not captured.
     How to mend it: Start the heartbeat timer only after your own open has been written.
     """
@@ -135,14 +138,14 @@ def frame_after_close(case: Case10) -> None:
     Source: transport.xml section connections > Closing a Connection, Connection States; transport.xml section
     performatives > close
     Evidence: every octet that the peer sends after its close
-    Why it matters: The close is the last frame that a peer sends on a connection. The other peer may never
-    read later frames, so their content is lost.
+    Why it matters: The close is the last frame that a peer sends on a connection. The other peer perhaps does
+    not read frames after the close, so the content of these frames may be lost.
     Silent when: never, because both frames come from the same peer. The finding is reported as possible, not
     as certain, when the capture lacks octets that were sent after the close, because the peers may have
     opened a new connection.
-    Possible because: The capture lacks octets that may contain a new opening of the connection.
-    How to mend it: Discard all queued frames and stop the heartbeat timer when close is written. After close,
-    only read until the other peer's close arrives.
+    Possible because: The capture lacks octets, and these octets may contain the start of a new connection.
+    How to mend it: As soon as you have written close, discard all queued frames and stop the heartbeat timer.
+    After your close, send nothing and only read until the other peer's close arrives.
     """
     me = case.me
     name = case.record.frame.name
@@ -151,7 +154,7 @@ def frame_after_close(case: Case10) -> None:
         C_CLOSE_LAST,
         f"a second close is sent; the first close was in packet {first}"
         if name == "close"
-        else f"{name} is sent after close (packet {first})",
+        else f"{name} is sent after the close in packet {first}",
         CERTAIN if me.closing.stands else POSSIBLE,
         _state(case),
         [first],
@@ -232,8 +235,7 @@ def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
     octets. The receiver may close the connection.
     Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
     captured.
-    How to mend it: Wait for the other peer's open before sending frames larger than 512 octets, or keep all
-    pipelined frames within 512 octets.
+    How to mend it: Before the other peer's open has arrived, send no frame of more than 512 octets.
     """
     limit = case.least_max_frame_size
     message = f"a frame of {size} octets is sent before the other peer's open, but the limit is {limit}"
@@ -302,7 +304,7 @@ def pipelined_frame_off_channel_0(case: Case10) -> None:
     Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
     captured. The rule is also silent when the rule has already reported the begin of the session to which the
     frame belongs.
-    How to mend it: Use channel 0 for a session begun before the other peer's open has arrived, and wait for
+    How to mend it: If you begin a session before the other peer's open has arrived, use channel 0. Wait for
     the other peer's open before you use other channels.
     """
     channel = case.record.frame.channel
@@ -470,15 +472,16 @@ C_OPEN_ONCE: Final = RULES.rule("C-OPEN-ONCE", "illegal", "definition", usual_an
 def second_open(case: Case10) -> None:
     """A peer sends open twice on one connection.
 
-    Demands: A peer must send open only once per connection. No state of the connection permits a second open.
+    Demands: A peer must send open only once per connection. A second open is not permitted in any state of
+    the connection.
     Source: transport.xml section connections > Connection State Diagram
     Evidence: a second open in the same direction
-    Why it matters: A peer states its limits only once per connection. The other peer cannot know which limits
-    apply, and may close the connection with amqp:illegal-state.
+    Why it matters: A peer announces its limits only once per connection. The other peer cannot know which
+    limits apply, and may close the connection with amqp:illegal-state.
     Silent when: the capture lacks octets that were sent after the first open, because the peers may have
     opened a new connection since then.
     How to mend it: Send open once per connection. To change limits or properties, close the connection and
-    open a new connection. Check that two code paths do not both send the open.
+    open a new connection. Check that only one place in the code sends the open.
     """
     me = case.me
     if me.open is not None and me.whole and not CONNECTION.allows(me.state, SEND_OPEN):
@@ -497,7 +500,8 @@ C_MAXFRAME_FLOOR: Final = RULES.rule("C-MAXFRAME-FLOOR", "MUST", "keyword", usua
 def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
     """A peer announces in its open a max-frame-size below 512.
 
-    Demands: Every peer must accept frames of 512 octets, so an open must not state a smaller max-frame-size.
+    Demands: Every peer must accept frames of 512 octets, so an open must not announce a smaller
+    max-frame-size.
     Source: transport.xml section performatives > open.max-frame-size; transport.xml section definitions >
     MIN-MAX-FRAME-SIZE
     Evidence: the max-frame-size of the open
@@ -511,7 +515,7 @@ def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
     if size is not None and size < case.least_max_frame_size:
         case.report(
             C_MAXFRAME_FLOOR,
-            f"the max-frame-size of the open is {size}, below {case.least_max_frame_size}",
+            f"the max-frame-size of the open is {size}, but must be at least {case.least_max_frame_size}",
             CERTAIN,
             {"max_frame_size": size},
         )
@@ -593,7 +597,10 @@ def speaks_the_draft(case: Case10) -> None:
     `options`. Replace a library that is built for the draft.
     """
     case.me.draft = True
-    reason = "the frames have the fields of the draft of April 2011, where each field is one position later"
+    reason = (
+        "the frames have the fields of the draft of April 2011, where each field is one position later "
+        "than in the final specification"
+    )
     case.report(C_DIALECT_1239, reason, POSSIBLE)
 
 
@@ -609,9 +616,9 @@ C_REDIRECT_INFO: Final = RULES.rule("C-REDIRECT-INFO", "SHOULD", "definition")
 
 
 def redirect_without_address(case: Case10, body: Close) -> None:
-    """A peer sends a close with amqp:connection:redirect that does not state where to connect.
+    """In a close with amqp:connection:redirect, a peer does not say where the other peer has to connect.
 
-    Demands: A connection redirect should state hostname, network-host and port in the info map of its error.
+    Demands: The error of a connection redirect should give hostname, network-host and port in its info map.
     Source: transport.xml section definitions > connection-error redirect
     Evidence: a close with amqp:connection:redirect, and the entries of its info map
     Why it matters: Without hostname, network-host and port, the other peer cannot follow the redirect. The

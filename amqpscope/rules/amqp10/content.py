@@ -59,8 +59,8 @@ M_CT_MIME: Final = RULES.rule("M-CT-MIME", "MUST", "definition", by="sender")
 
 
 def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
-    """A sender sets the content-type of a message to a value that is not a media type of the form type,
-    slash, subtype.
+    """A sender sets the content-type of a message to a value that is not a media type. A media type has the
+    form `type/subtype`.
 
     Demands: The content-type must be a symbol that is the name of a media type (RFC 2046).
     Source: messaging.xml section message-format > properties.content-type
@@ -101,16 +101,16 @@ def content_type_of_another_body(case: Case10, content_type: str, body: str) -> 
     and csprd02 say that a sender SHOULD NOT set a content-type.
     Source: messaging.xml section message-format > properties.content-type
     Evidence: the content-type, and the kind of the body
-    Why it matters: A body of AMQP values states its own types. A content-type states the type of the body a
-    second time and may contradict the types of the values.
+    Why it matters: The AMQP values in a body carry their own types. A content-type gives the type of the body
+    a second time and may contradict the types of the values.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. For the final specification, the rule is also silent if the content-type is message/x-amqp+data,
     message/x-amqp+map or message/x-amqp+list. The finding is reported as possible, not as certain, when a
     server sends the message, because a server may forward what it received.
     Possible because: The {peer} may forward the content-type that the {peer} received. An empty content-type
     may mean that the message has no content-type.
-    How to mend it: Leave content-type null for amqp-value and amqp-sequence bodies. To send a serialized
-    format such as JSON with its content-type, put its octets into a data section.
+    How to mend it: Leave content-type null for amqp-value and amqp-sequence bodies. To send JSON or another
+    serialized format with a content-type, put the serialized octets into a data section.
     """
     case.report(
         M_CT_NONDATA,
@@ -161,8 +161,8 @@ def identity_as_content_encoding(case: Case10) -> None:
     Demands: A sender must not use the content-encoding `identity`, but must leave the field null.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: the text of the content-encoding
-    Why it matters: The content-encoding `identity` states that the body is not encoded. A null
-    content-encoding states the same, and every receiver understands a null content-encoding.
+    Why it matters: The content-encoding `identity` means that the body is not encoded. A null
+    content-encoding has the same meaning, and every receiver understands a null content-encoding.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. The finding is reported as possible, not as certain, when a server sends the message, because a server
     may forward what it received.
@@ -188,7 +188,7 @@ def compress_as_content_encoding(case: Case10, encoding: str) -> None:
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     Only possible because: The {peer} may have received the message with this content-encoding through HTTP or
-    mail, and may then keep the content-encoding.
+    e-mail. In this case, the {peer} may keep the content-encoding.
     How to mend it: Compress with gzip and set content-encoding to `gzip`, or send the body without
     compression and leave the field null.
     """
@@ -215,7 +215,7 @@ def several_content_encodings(case: Case10, encoding: str) -> None:
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     Only possible because: The {peer} may have received the message with this content-encoding through HTTP or
-    mail, and may then keep the content-encoding.
+    e-mail. In this case, the {peer} may keep the content-encoding.
     How to mend it: Apply at most one encoding to the body and name only that encoding in content-encoding.
     """
     case.report_once(
@@ -236,13 +236,13 @@ def unregistered_content_encoding(case: Case10, encoding: str) -> None:
     Demands: The content-encoding should be a coding of the IANA registry of HTTP content codings.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: the text of the content-encoding
-    Why it matters: A receiver does not know how to decode the body. In most cases, the content-encoding is
-    the name of a character set, which belongs in the content-type.
+    Why it matters: A receiver does not know how to decode the body. Often the sender has put the name of a
+    character set into content-encoding, but a character set belongs in the content-type.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     Only possible because: A specification that this rule does not know may define the content-encoding.
-    How to mend it: Set content-encoding only to a registered coding such as `gzip`. State a character set in
-    content-type, for example `text/plain;charset=utf-8`, not in content-encoding.
+    How to mend it: Set content-encoding only to a registered coding such as `gzip`. Put a character set into
+    content-type, for example `text/plain;charset=utf-8`, not into content-encoding.
     """
     case.report_once(
         M_CE_REGISTERED,
@@ -266,12 +266,12 @@ def reserved_annotation(case: Case10, section: str, key: object) -> None:
     """A sender puts an annotation with a reserved key into a message. Reserved keys are numbers and symbols
     that do not begin with `x-`.
 
-    Demands: The annotation keys that a peer defines itself must be symbols that begin with `x-`.
-    Annotation keys that are ulongs or do not begin with `x-` are reserved for specifications.
+    Demands: The annotation keys that a peer defines itself must be symbols that begin with `x-`. Annotation
+    keys of the type `ulong`, and symbols that do not begin with `x-`, are reserved for specifications.
     Source: messaging.xml section message-format > annotations
     Evidence: annotation keys that no known specification defines
-    Why it matters: A receiver that does not recognize an annotation must detach the link, unless the key
-    begins with `x-opt-`.
+    Why it matters: A receiver that does not recognize an annotation must detach the link, unless the key of
+    the annotation begins with `x-opt-`.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     Only possible because: A specification that this rule does not know may define the key.
@@ -309,7 +309,7 @@ def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
     """
     case.report(
         M_DA_REJECTED_TYPE,
-        f"the delivery-annotation `rejected` has the type {sent_name(value)}, not the type error",
+        f"the value of the delivery-annotation `rejected` is of the type `{sent_name(value)}`, not `error`",
         CERTAIN,
         {"value": sent_name(value)},
     )
@@ -321,8 +321,8 @@ T_TIME_MS: Final = RULES.rule(
 
 
 def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None:
-    """A sender states a time in a message's properties in a unit other than milliseconds. The time is close
-    to the time of the capture only if the time is read in that other unit.
+    """A sender writes a time in a unit other than milliseconds into the properties of a message. Read as
+    milliseconds, the number is far from the time of the capture, but read in the other unit it is close.
 
     Demands: A timestamp must count the milliseconds since 1970-01-01 UTC.
     Source: types.xml section encodings > timestamp
@@ -337,7 +337,7 @@ def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None
     """
     case.report_once(
         T_TIME_MS,
-        f"{field} is near the time of the capture only if it is read as {unit}",
+        f"{field} must be in milliseconds, but is near the time of the capture only if it is in {unit}",
         POSSIBLE,
         {"field": field, "milliseconds": int(time)},
     )
@@ -353,8 +353,8 @@ T_BYTEORDER: Final = RULES.rule(
 
 
 def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
-    """A sender states a time in a message's properties with the octets in reverse order. The time is close to
-    the time of the capture only if the octets are reversed.
+    """A sender writes a time with its octets in reverse order into the properties of a message. The time is
+    close to the time of the capture only if the octets are reversed.
 
     Demands: All numbers must be big-endian unless the specification says otherwise.
     Source: types.xml section encodings
@@ -365,8 +365,8 @@ def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
     0. Numbers other than times are not examined, because such numbers are plausible in both octet orders.
     Only possible because: The sender may really mean this time, or the {peer} may forward a time that the
     {peer} received.
-    How to mend it: Encode every number in network byte order (big-endian). Convert a number before you copy
-    the number from memory into the frame.
+    How to mend it: Encode every number in network byte order (big-endian). Convert a number to this byte
+    order before you copy the number from memory into the frame.
     """
     case.report_once(
         T_BYTEORDER,
@@ -391,18 +391,18 @@ def message_id_used_twice(case: Case10, first: MessageDigest) -> None:
     Demands: A message-id must identify only one message throughout the system.
     Source: messaging.xml section message-format > properties.message-id
     Evidence: two messages with the same message-id whose properties or bodies differ
-    Why it matters: A receiver that uses the message-id to drop duplicates or to find a reply takes the second
-    message for the first. The second message may be lost.
+    Why it matters: A receiver that uses the message-id to drop duplicates or to find a reply mistakes the
+    second message for the first. The second message may be lost.
     Silent when: the two messages have the same properties, application-properties and body, because the
     sender may have sent one message twice. The rule remembers only the first messages that each peer sends on
     a connection, and is silent about later messages.
     Only possible because: The {peer} may forward messages that other programs have created.
     How to mend it: Create a new message-id for each message, for example a UUID. Applications that reuse a
-    message object must set a new message-id before they send it again with other content.
+    message object must set a new message-id before they send the object again with other content.
     """
     case.report_once(
         M_ID_UNIQUE,
-        f"the message has the message-id of another message (packet {first.spot.packet})",
+        f"the message has the message-id of an earlier, different message in packet {first.spot.packet}",
         POSSIBLE,
         {"link_name": first.link},
         [int(first.spot.packet)],
