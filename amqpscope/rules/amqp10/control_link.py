@@ -88,7 +88,7 @@ def capability_that_is_none(case: Case10, capability: str) -> None:
     """
     case.report(
         TX_CAPS_VALUE,
-        f"{capability} is not a capability of a coordinator",
+        f"{capability} is not a defined capability of a coordinator",
         POSSIBLE,
         {"capability": capability},
     )
@@ -151,7 +151,7 @@ def work_on_control_link(case: Case10, what: str) -> None:
     Evidence: messages on a link to a coordinator, and the transactional-state of their transfers
     Why it matters: The coordinator cannot process the message, so the intended work is not done.
     Silent when: a part of the message was not captured. The rule is also silent when the capture lacks octets
-    that the sender sent after the link's attach, because the handle may belong to another link.
+    that the sender sent after the link's attach, because the handle may by then belong to another link.
     How to mend it: Send transactional messages on an ordinary link, with the txn-id in the
     transactional-state of the transfer. Use the control link only for declare and discharge.
     """
@@ -166,16 +166,19 @@ TX_DECLARE_BODY: Final = RULES.rule(
 def declare_in_another_section(case: Case10, section: str) -> None:
     """A controller sends a declare in a message whose body is not a single amqp-value section.
 
-    Demands: A declare must be the only body section of its message, in an amqp-value section.
+    Demands: The body of a declare message must be exactly one amqp-value section, and this section must hold
+    the declare.
     Source: transactions.xml section txn-declare
     Evidence: the payload of the transfers on the control link
     Why it matters: The coordinator looks for the declare in the amqp-value section. Without a declare in the
     amqp-value section, no transaction begins.
     Silent when: a part of the message was not captured.
-    How to mend it: Encode the declare as the only body section of the message: one amqp-value section that
-    holds the described list. Do not put the octets of the declare into a data section.
+    How to mend it: Put the declare, as a described list, into one amqp-value section. Put no other body
+    section into the message. Do not put the octets of the declare into a data section.
     """
-    case.report(TX_DECLARE_BODY, f"a declare is sent in {section}, not in an amqp-value section")
+    case.report(
+        TX_DECLARE_BODY, f"a declare is sent in the section `{section}`, not in an amqp-value section"
+    )
 
 
 TX_DISCHARGE_BODY: Final = RULES.rule(
@@ -186,16 +189,19 @@ TX_DISCHARGE_BODY: Final = RULES.rule(
 def discharge_in_another_section(case: Case10, section: str) -> None:
     """A controller sends a discharge in a message whose body is not a single amqp-value section.
 
-    Demands: A discharge must be the only body section of its message, in an amqp-value section.
+    Demands: The body of a discharge message must be exactly one amqp-value section, and this section must
+    hold the discharge.
     Source: transactions.xml section txn-discharge
     Evidence: the payload of the transfers on the control link
     Why it matters: The coordinator looks for the discharge in the amqp-value section. Without a discharge in
     the amqp-value section, the transaction stays open.
     Silent when: a part of the message was not captured.
-    How to mend it: Encode the discharge as the only body section of the message: one amqp-value section that
-    holds the described list. Do not put the octets of the discharge into a data section.
+    How to mend it: Put the discharge, as a described list, into one amqp-value section. Put no other body
+    section into the message. Do not put the octets of the discharge into a data section.
     """
-    case.report(TX_DISCHARGE_BODY, f"a discharge is sent in {section}, not in an amqp-value section")
+    case.report(
+        TX_DISCHARGE_BODY, f"a discharge is sent in the section `{section}`, not in an amqp-value section"
+    )
 
 
 TX_DECLARE_UNSETTLED: Final = RULES.rule(
@@ -254,8 +260,8 @@ def global_id_without_distributed_transactions(case: Case10, certainty: i64) -> 
     Why it matters: The controller treats the work as part of a global transaction, but the coordinator does
     not. The work may be committed although the global transaction is rolled back.
     Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
-    when the coordinator states no capabilities, or when the controller may not yet have read the
-    coordinator's attach.
+    when the coordinator's attach lists no capabilities, or when the controller may not yet have read this
+    attach.
     How to mend it: Read the capabilities in the coordinator's attach before the declare. Set global-id only
     if `amqp:distributed-transactions` is among the coordinator's capabilities.
     """
@@ -287,7 +293,7 @@ def several_transactions_on_a_session(case: Case10, live: int, pending: int, cer
     Why it matters: The coordinator may refuse the declare, or assign the work of both transactions to one
     transaction.
     Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
-    when the coordinator states no capabilities, or when the other transaction is not declared yet.
+    when the coordinator's attach lists no capabilities, or when the other transaction is not declared yet.
     How to mend it: Discharge a transaction before declaring the next one on the session, or open one session
     per transaction. Declare several transactions on one session only if the coordinator offers
     `amqp:multi-txns-per-ssn`.
@@ -386,8 +392,8 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     Source: transactions.xml section txn-work > Transactional Acquisition
     Evidence: the link-credit of links that acquire messages under the transaction, at the time of the
     discharge
-    Why it matters: The sender of the link acquires further messages on this link-credit outside of any
-    transaction.
+    Why it matters: With the link-credit that is left, the sender of the link acquires further messages
+    outside of any transaction.
     Silent when: octets of either peer were not captured. The rule is also silent when the link-credit was
     used up, withdrawn or drained as far as the controller could know.
     How to mend it: Before the discharge, send a flow with drain=true or with link-credit 0 on every link that
@@ -503,7 +509,7 @@ def _judge_message(case: Case10, session: SessionEnd, link: LinkEnd, message: Me
         elif section.name == "unknown":
             return  # another rule judges this body
     if named == 0 and link.whole and message.message_format == 0 and not message.problems and strange:
-        work_on_control_link(case, f"a message whose body is {strange}")
+        work_on_control_link(case, f"a message whose {strange} section holds no declare and no discharge")
 
 
 def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:

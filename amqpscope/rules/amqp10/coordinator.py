@@ -25,8 +25,8 @@ TX_DECLARE_OK: Final = RULES.rule("TX-DECLARE-OK", "MUST", "definition", by="rec
 
 
 def declare_answered_by_another_outcome(case: Case10, request: ControlRequest, state: object) -> None:
-    """A coordinator answers a declare with an outcome that is not the outcome `declared` and does not report
-    a failure.
+    """A coordinator answers a declare with a wrong outcome: the outcome is not `declared` and does not report
+    a failure either.
 
     Demands: A coordinator must answer a successful declare with a disposition whose state is the outcome
     `declared`.
@@ -119,7 +119,7 @@ def discharge_not_rejected(case: Case10, request: ControlRequest, state: object,
     if the source of the control link offers the outcome `rejected`.
     Source: transactions.xml section txn-discharge
     Evidence: the outcomes in the source of the control link, and the disposition for the discharge
-    Why it matters: The controller can know neither that the work was rolled back nor the reason.
+    Why it matters: The controller learns neither that the work was rolled back nor why the discharge failed.
     Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
     when the coordinator sends an error that is not a transaction error.
     How to mend it: Answer a failed discharge with the outcome `rejected`, and put a transaction error into
@@ -179,10 +179,10 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
     Why it matters: Even a failure of the coordinator leads to the rollback that the controller asks for.
     After a refusal, the controller does not know the state of its work.
     Silent when: octets of either peer were not captured, or when no transaction with this txn-id was
-    declared. The finding is reported as possible, not as certain, when the coordinator states that the
+    declared. The finding is reported as possible, not as certain, when the coordinator's error says that the
     transaction is unknown or has timed out.
     How to mend it: Answer the discharge of a live transaction with the outcome `accepted` if the discharge
-    sets fail to true. If an internal step fails, roll the transaction back nevertheless and answer with the
+    has fail=true. If an internal step fails, roll the transaction back nevertheless and answer with the
     outcome `accepted`.
     """
     case.report(
@@ -233,11 +233,11 @@ TX_POST_OUTCOME: Final = RULES.rule("TX-POST-OUTCOME", "MUST", "keyword", by="re
 
 
 def committed_without_outcome(case: Case10, request: ControlRequest, work: Work) -> None:
-    """A resource accepts a discharge before it has stated the outcome of a delivery posted under the
+    """A resource accepts a discharge before it has given an outcome to a delivery posted under the
     transaction.
 
-    Demands: A resource must state the provisional outcome of each unsettled delivery posted under a
-    transaction before it accepts the discharge of the transaction.
+    Demands: Before a resource accepts the discharge of a transaction, it must send the provisional outcome of
+    each unsettled delivery posted under this transaction.
     Source: transactions.xml section txn-work > Transactional Posting, Interaction of Settlement with
     Transactions
     Evidence: the dispositions before the accepted discharge
@@ -249,7 +249,7 @@ def committed_without_outcome(case: Case10, request: ControlRequest, work: Work)
     """
     case.report(
         TX_POST_OUTCOME,
-        f"a discharge is accepted before the outcome of the delivery in packet {work.packet} is stated",
+        f"a discharge is accepted before the delivery in packet {work.packet} has an outcome",
         CERTAIN,
         {},
         [int(work.packet), int(request.packet)],
@@ -269,8 +269,8 @@ def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work)
     Why it matters: After the rollback, the controller still receives transfers of the transaction, although
     the controller treats the transaction as ended.
     Silent when: octets of either peer were not captured.
-    How to mend it: On a discharge with fail=true, first complete or abort every partly sent delivery of
-    the transaction. Answer the discharge only when all these deliveries are complete or aborted.
+    How to mend it: On a discharge with fail=true, first complete or abort every partly sent delivery of the
+    transaction. Answer the discharge only after all deliveries of the transaction are complete or aborted.
     """
     case.report(
         TX_ACQ_PARTIAL,
@@ -302,7 +302,7 @@ def goes_on_after_an_incomplete_posting(
     Source: transactions.xml section txn-work > Transactional Posting
     Evidence: the error of the detach on the control link
     Why it matters: The coordinator must not answer the discharge, but must detach the control link with
-    amqp:transaction:rollback. The answer leaves the work half done.
+    amqp:transaction:rollback. If the coordinator answers the discharge, the work stays half done.
     Silent when: octets of either peer were not captured.
     How to mend it: When a discharge arrives, check the transaction for incomplete deliveries. If a delivery
     is incomplete, roll the transaction back and detach the control link with the error
@@ -402,7 +402,7 @@ def _without(state: object) -> str:
     if not isinstance(state, Rejected):
         return ""
     condition = _condition(state)
-    return f" with {condition}, which is not a transaction error" if condition else " without an error"
+    return f" and {condition}, which is not a transaction error" if condition else ", but without an error"
 
 
 def _judge_declare(case: Case10, request: ControlRequest, state: object) -> None:

@@ -34,8 +34,8 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     instead.
     Source: transport.xml section links > Flow Control (link-credit)
     Evidence: a receiver's flow without delivery-count, and the deliveries after it
-    Why it matters: Deliveries that the sender has already sent have used some of this link-credit. The sender
-    exceeds the credit, and the receiver may detach the link.
+    Why it matters: Deliveries that the sender has already sent have used up a part of the link-credit. The
+    sender exceeds the rest of the link-credit, and the receiver may detach the link.
     Silent when: the capture lacks octets that were sent after the attach. The rule is also silent when the
     sender does not exceed an older grant of link-credit, because the sender may not yet have read a newer
     grant.
@@ -47,8 +47,8 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     credit = limits.newest() - link.credit.count
     case.report(
         L_CREDIT_NODC,
-        f"a delivery is sent with link-credit {credit}: the receiver's flow has no delivery-count, so its "
-        f"credit counts from {raw(link.initial_count)}, but delivery-count is already "
+        f"a delivery is sent with link-credit {credit}: the receiver's flow has no delivery-count, so this "
+        f"credit counts from {raw(link.initial_count)}, but the sender's delivery-count is already "
         f"{raw(link.credit.count)}",
         CERTAIN,
         {"link_credit": int(credit), "delivery_count": int(raw(link.credit.count))},
@@ -62,15 +62,15 @@ L_DC_UNIT: Final = RULES.rule(
 
 
 def pieces_counted(case: Case10, link: LinkEnd, value: int) -> None:
-    """A sender states a delivery-count that counts transfers instead of deliveries.
+    """The delivery-count in a sender's flow counts transfers instead of deliveries.
 
     Demands: A sender's delivery-count must rise once per delivery, not once per transfer.
     Source: transport.xml section links > Flow Control (delivery-count)
     Evidence: the delivery-count of the sender's flows, and the number of deliveries
-    Why it matters: A message in several transfers uses only one unit of link-credit. The receiver takes the
-    surplus for lost messages and miscalculates the link-credit.
-    Silent when: the capture lacks octets that were sent after the attach, or when the stated delivery-count
-    is not the number of transfers.
+    Why it matters: A message in several transfers uses only one unit of link-credit. The receiver concludes
+    from the surplus that messages were lost, and miscalculates the link-credit.
+    Silent when: the capture lacks octets that were sent after the attach, or when the delivery-count of the
+    flow is not the number of transfers.
     How to mend it: Increase delivery-count once per delivery, not for each transfer frame. Transfers that
     continue a delivery must not change delivery-count or link-credit.
     """
@@ -89,21 +89,22 @@ L_CREDIT_DECR: Final = RULES.rule(
 
 
 def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
-    """Between two flows of a sender, the fall of the link-credit differs from the rise of the delivery-count.
+    """From one flow of a sender to the next, the link-credit does not fall by as much as the delivery-count
+    rises.
 
     Demands: The sender's link-credit must fall by exactly as much as its delivery-count rises.
     Source: transport.xml section links > Flow Control (link-credit)
     Evidence: delivery-count and link-credit of two successive flows of the sender
-    Why it matters: The second flow misstates how many deliveries the sender may still send. The receiver may
-    grant too little or too much link-credit.
+    Why it matters: The second flow gives a wrong number of deliveries that the sender may still send. The
+    receiver may grant too little or too much link-credit.
     Silent when: the receiver may have granted other link-credit between the two flows. The rule is also
     silent when the sender started no delivery between the two flows. The rule is also silent when a delivery
     was aborted or resumed, or is incomplete. The rule is also silent when the flow has no delivery-count or
     no link-credit. The rule is also silent when the delivery-count of the flow differs from the number of
     deliveries. The rule is also silent when the link is being drained, or when octets were not captured.
-    How to mend it: Decrease link-credit by one whenever delivery-count rises by one. Change both values
-    in one place of the code and under one lock. Read the link-credit and the delivery-count of a flow at
-    the same moment.
+    How to mend it: Decrease link-credit by one whenever delivery-count rises by one. Change link-credit and
+    delivery-count together, in one function and under one lock. Read the link-credit and the delivery-count
+    of a flow at the same moment.
     """
     case.report(
         L_CREDIT_DECR,
@@ -129,14 +130,14 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     Why it matters: The receiver's delivery-count plus link-credit, minus the sender's delivery-count,
     gives the remaining link-credit. A sender that computes less link-credit stops too early, and messages
     wait.
-    Silent when: the sender states link-credit 0 and may not yet have read any grant. The rule is also silent
-    when the capture lacks octets that either peer sent after the attach. The finding is reported as possible,
-    not as certain, when deliveries were aborted, resumed or are incomplete, because the specification does
-    not say whether such deliveries use link-credit.
+    Silent when: the sender's flow has link-credit 0 and the sender may not yet have read any grant of
+    link-credit. The rule is also silent when the capture lacks octets that either peer sent after the attach.
+    The finding is reported as possible, not as certain, when deliveries were aborted or resumed, or are
+    incomplete, because the specification does not say whether such deliveries use link-credit.
     Possible because: The specification does not say whether aborted, resumed or incomplete deliveries use
     link-credit.
     How to mend it: On each flow of the receiver, compute link-credit as the receiver's delivery-count plus
-    its link-credit minus your own delivery-count, modulo 2^32. State the computed link-credit in your flows.
+    its link-credit minus your own delivery-count, modulo 2^32. Put the computed link-credit into your flows.
     """
     case.report(
         L_CREDIT_FORMULA,
@@ -181,21 +182,22 @@ L_AVAIL_OWNER: Final = RULES.rule(
 
 
 def available_of_its_own(case: Case10, link: LinkEnd, value: int) -> None:
-    """In a flow, a receiver states a higher number of available messages than the sender has ever stated.
+    """In the field `available` of a flow, a receiver sends a higher number than the sender has ever sent in
+    this field.
 
-    Demands: The field available of a receiver's flow must repeat the sender's last value of this field, minus
-    the number of messages received since. Only the sender may set a new value.
+    Demands: The field `available` of a receiver's flow must repeat the sender's last value of this field,
+    minus the number of messages received since. Only the sender may set a new value.
     Source: transport.xml section performatives > flow.available; transport.xml section links > Flow Control
-    Evidence: the field available in a receiver's flow, and the same field in the sender's last flow
+    Evidence: the field `available` in a receiver's flow, and the same field in the sender's last flow
     Why it matters: Only the sender knows how many messages wait. Whoever reads the receiver's flow gets a
     false number.
     Silent when: the capture lacks octets that either peer sent after the attach.
-    How to mend it: In flows of a receiver, set the field available to the sender's last value minus the
+    How to mend it: In flows of a receiver, set the field `available` to the sender's last value minus the
     number of messages received since. Alternatively, leave the field null. Do not send a value of your own.
     """
     case.report(
         L_AVAIL_OWNER,
-        f"the field available of a receiver's flow is {value}, but the sender has stated "
+        f"the field `available` of the receiver's flow is {value}, but in this field the sender has sent "
         + (f"{link.receipt.available} at most" if link.receipt.available >= 0 else "no number"),
         CERTAIN,
         {"available": int(max(link.receipt.available, 0))},
@@ -213,19 +215,19 @@ L_AVAIL_FLOOR: Final = RULES.rule(
 
 def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
     """A receiver counts the number of available messages down below zero, and sends the result in the field
-    available.
+    `available`.
 
-    Demands: A receiver must not decrease its value of the field available below zero.
+    Demands: A receiver must not decrease its value of the field `available` below zero.
     Source: transport.xml section links > Flow Control (available)
-    Evidence: whether the field available of the receiver's flow is a value slightly below 2^32
-    Why it matters: As an unsigned number, the value reads as about four billion waiting messages.
+    Evidence: whether the field `available` of the receiver's flow has a value slightly below 2^32
+    Why it matters: Read as an unsigned number, the value means that about four billion messages wait.
     Silent when: the capture lacks octets that either peer sent after the attach.
     How to mend it: When you count down the number of available messages for each received message, stop at 0.
     Unsigned subtraction must not wrap around.
     """
     case.report(
         L_AVAIL_FLOOR,
-        f"the field available of a receiver's flow is {value}: the count has wrapped below 0",
+        f"the field `available` of the receiver's flow is {value}: the count fell below 0 and wrapped around",
         CERTAIN,
         {"available": int(max(link.receipt.available, 0))},
     )

@@ -35,7 +35,7 @@ def tag_too_long(case: Case10, body: Transfer) -> None:
     Source: transport.xml section definitions > delivery-tag
     Evidence: the length of the delivery-tag in the transfer or in the unsettled map
     Why it matters: Receivers store delivery-tags in fields of 32 octets. A receiver may detach the link or
-    end the session.
+    end the session because of a longer delivery-tag.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Create delivery-tags of at most 32 octets, for example from a counter or a binary UUID. Do
     not use long application keys as delivery-tags.
@@ -75,7 +75,7 @@ def first_transfer_without_delivery_id(case: Case10) -> None:
     Source: transport.xml section performatives > transfer.delivery-id
     Evidence: the first transfer on the link after a complete delivery
     Why it matters: No disposition can name the delivery, so the receiver can neither settle the delivery nor
-    state its outcome.
+    give the delivery an outcome.
     Silent when: the capture lacks octets that were sent after the attach, because the transfer may continue
     an earlier delivery.
     How to mend it: Set delivery-id in the first transfer of every delivery, with the next number of the
@@ -101,7 +101,7 @@ def first_transfer_without_delivery_tag(case: Case10) -> None:
     Silent when: the capture lacks octets that were sent after the attach, because the transfer may continue
     an earlier delivery.
     How to mend it: Set a delivery-tag that is unique on the link in the first transfer of every delivery,
-    even when the delivery is sent settled.
+    even when the delivery is sent with settled=true.
     """
     case.report(D_TAG_PRESENT, "the first transfer of a delivery has no delivery-tag")
 
@@ -120,10 +120,10 @@ def first_transfer_without_message_format(case: Case10, several: bool) -> None:
     Why it matters: Only transfers that continue a delivery may leave out message-format. Without
     message-format, the receiver has to guess how to decode the message.
     Silent when: the capture lacks octets that were sent after the attach. The finding is reported as
-    possible, not as certain, when the delivery is a single transfer, because the specification demands the
-    message-format with MUST only for deliveries of several transfers.
-    Possible because: The specification demands the message-format with MUST only for messages of several
-    transfers.
+    possible, not as certain, when the delivery is a single transfer, because the specification says MUST only
+    about deliveries of several transfers.
+    Possible because: Only for messages of several transfers does the specification say that the first
+    transfer MUST have a message-format.
     How to mend it: Set message-format in the first transfer of every delivery, with the value 0 for AMQP
     messages.
     """
@@ -153,12 +153,12 @@ D_ABORT_ONLYOPEN: Final = RULES.rule(
 def aborted_before_it_began(case: Case10) -> None:
     """A sender aborts a delivery with the first transfer of this delivery.
 
-    Demands: A sender may abort only a delivery that it has already begun to send. The specification's
-    examples of resumed deliveries are an exception.
+    Demands: A sender may abort only a delivery that it has already begun to send. There is one exception: in
+    examples of the specification, a sender aborts a resumed delivery with its first transfer.
     Source: transport.xml section links > Transferring Large Messages (fragmentation diagrams)
     Evidence: a transfer with aborted=true and without resume=true that is the first transfer of its delivery
     Why it matters: No delivery exists yet that could be aborted. The receiver may wait for a delivery that
-    never comes, or may count this delivery.
+    never comes, or may count the aborted transfer as a delivery.
     Silent when: the capture lacks octets that were sent after the attach, or when the delivery is resumed.
     Only possible because: In examples of the specification, a sender aborts a resumed delivery with its first
     transfer.
@@ -177,8 +177,8 @@ def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer)
     """A sender uses a delivery-tag again while an earlier delivery with the same delivery-tag may still be
     unsettled.
 
-    Demands: A delivery-tag must be unique among the deliveries of the link that either peer may consider
-    unsettled.
+    Demands: A delivery-tag must be unique among those deliveries of the link that at least one peer may still
+    consider unsettled.
     Source: transport.xml section links > Transferring a Message
     Evidence: the delivery-tags of unsettled deliveries
     Why it matters: When the link is resumed, the peers cannot distinguish the two deliveries. A message may
@@ -198,7 +198,7 @@ def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer)
         # The peer settled the delivery, but this end cannot have known that, so the tag was not free.
         case.report(
             D_TAG_UNIQUE,
-            f"the delivery-tag is still in use by an unsettled delivery (packet {earlier.packet})",
+            f"the delivery-tag is still in use by the unsettled delivery in packet {earlier.packet}",
             CERTAIN,
             {"unsettled_deliveries": len(link.tags)},
             [int(earlier.packet)],
@@ -213,8 +213,8 @@ D_ID_UNIQUE: Final = RULES.rule(
 def delivery_id_in_use(case: Case10, value: int, other: Delivery) -> None:
     """A sender gives a new delivery the delivery-id of a delivery that is still unsettled.
 
-    Demands: A delivery-id must be unique among the sender's deliveries of a session while a disposition can
-    still name the delivery.
+    Demands: As long as a disposition can still name a delivery, its sender must not give the same delivery-id
+    to another delivery of the session.
     Source: transport.xml section links; transport.xml section definitions > delivery-number
     Evidence: the delivery-ids on all links of the session in one direction
     Why it matters: A disposition with this delivery-id may mean either delivery. The wrong message may be
@@ -225,7 +225,7 @@ def delivery_id_in_use(case: Case10, value: int, other: Delivery) -> None:
     """
     case.report(
         D_ID_UNIQUE,
-        f"delivery-id {value} is still in use by an unsettled delivery (packet {other.packet})",
+        f"delivery-id {value} is still in use by the unsettled delivery in packet {other.packet}",
         CERTAIN,
         {"delivery_id": value},
         [int(other.packet)],
@@ -236,10 +236,11 @@ D_ID_SEQ: Final = RULES.rule("D-ID-SEQ", "SHOULD", "definition", by="sender", us
 
 
 def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64) -> None:
-    """A sender gives a new delivery a delivery-id that does not follow the last delivery-id of the session.
+    """A sender gives a new delivery a delivery-id that is not the next one after the last delivery-id of the
+    session.
 
-    Demands: All links of a session in one direction share one sequence of delivery-ids, so each new
-    delivery-id should follow the last one.
+    Demands: All links of a session in one direction share one sequence of delivery-ids. Each new delivery-id
+    should be one higher than the last delivery-id.
     Source: transport.xml section sessions; transport.xml section links; transport.xml section definitions >
     delivery-number
     Evidence: the delivery-ids of the first transfers of deliveries, in the order in which these transfers
@@ -257,7 +258,7 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     """
     case.report(
         D_ID_SEQ,
-        f"delivery-id {value} follows delivery-id {raw(last)}, but delivery-ids increase by one",
+        f"delivery-id {value} comes after {raw(last)}, but each delivery-id should be one higher",
         CERTAIN if number <= last else POSSIBLE,
         {"last_delivery_id": int(raw(last))},
     )
@@ -352,14 +353,14 @@ D_TAG_CONT: Final = RULES.rule(
 
 
 def continuation_with_other_delivery_tag(case: Case10, delivery: Delivery) -> None:
-    """A sender puts a delivery-tag on a continuation transfer that differs from the delivery-tag of the first
-    transfer of the delivery.
+    """The delivery-tag of a continuation transfer differs from the delivery-tag of the first transfer of the
+    delivery.
 
     Demands: A later transfer of a delivery may repeat the delivery-tag, but must not change it.
     Source: transport.xml section performatives > transfer.delivery-tag
     Evidence: the delivery-tag of later transfers of a delivery
-    Why it matters: The receiver cannot tell to which delivery the transfer belongs, and may attribute its
-    payload to the wrong message or refuse it.
+    Why it matters: The receiver cannot tell to which delivery the transfer belongs, and may add the payload
+    to the wrong message or refuse the transfer.
     Silent when: the capture lacks octets that were sent after the attach of the link.
     How to mend it: Set delivery-tag on the first transfer of a delivery. On continuation transfers, omit the
     delivery-tag or repeat the same delivery-tag. Generate the delivery-tag once per delivery, not once per
@@ -385,8 +386,8 @@ D_FMT_CONT: Final = RULES.rule(
 
 
 def continuation_with_other_message_format(case: Case10, delivery: Delivery) -> None:
-    """A sender puts a message-format on a continuation transfer that differs from the message-format of the
-    first transfer of the delivery.
+    """The message-format of a continuation transfer differs from the message-format of the first transfer of
+    the delivery.
 
     Demands: A later transfer of a delivery may repeat the message-format, but must not change it.
     Source: transport.xml section performatives > transfer.message-format
@@ -399,7 +400,7 @@ def continuation_with_other_message_format(case: Case10, delivery: Delivery) -> 
     """
     case.report(
         D_FMT_CONT,
-        "message-format changes within a delivery",
+        "the message-format changes within a delivery",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -440,8 +441,8 @@ def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     Source: transport.xml section performatives > transfer.settled; transport.xml section definitions >
     sender-settle-mode
     Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
-    Why it matters: The receiver expects that it can state an outcome for every delivery. The sender forgets
-    the delivery at once, so the sender can neither act on a rejection nor send a lost message again.
+    Why it matters: The receiver expects that it can give every delivery an outcome. The sender forgets the
+    delivery at once, so the sender can neither act on a rejection nor send a lost message again.
     Silent when: the attach of the sender or octets since that attach were not captured. The rule is also
     silent when the delivery is aborted, or when the delivery is resumed.
     How to mend it: Send every delivery with settled=false on a link attached with snd-settle-mode
@@ -506,8 +507,8 @@ def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
     rcv-settle-mode `first`.
     Source: transport.xml section performatives > transfer.rcv-settle-mode
     Evidence: the rcv-settle-mode of the receiver's attach and of the transfer
-    Why it matters: The receiver would have to wait for a settlement by the sender, which the receiver did not
-    agree to. The receiver may refuse the transfer with amqp:invalid-field.
+    Why it matters: The receiver would have to wait until the sender settles the delivery, but the receiver
+    has not agreed to wait. The receiver may refuse the transfer with amqp:invalid-field.
     Silent when: the attach of the receiver was not captured. The finding is reported as possible, not as
     certain, when the sender may not yet have read the receiver's attach, or when a later transfer may settle
     the delivery.

@@ -49,11 +49,11 @@ def message_that_fails_its_filter(case: Case10, what: str, wanted: str, sent: st
     Demands: The sender's attach must list the filters that are really in force.
     Source: messaging.xml section addressing > source.filter
     Evidence: the filter in the sender's attach, and the messages on the link
-    Why it matters: The sender's attach states which filter is in force. A receiver that relies on this filter
-    processes messages that are not meant for it.
+    Why it matters: The sender's attach says which filter is in force. A receiver that relies on the filter
+    processes messages that are not meant for this receiver.
     Silent when: the sender's attach or a part of the message was not captured. The rule is also silent when
     the filter is not one of the simple filters that the rule understands.
-    Only possible because: The node may interpret the filter differently.
+    Only possible because: The node may interpret the filter in another way than amqpscope.
     How to mend it: Put into the source of your attach only the filters that you really apply, and leave out
     unsupported filters. Evaluate each accepted filter against every message before you send it.
     """

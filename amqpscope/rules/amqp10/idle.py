@@ -38,7 +38,7 @@ C_IDLE_KEEP: Final = RULES.rule(
 def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i64) -> None:
     """A peer sends no frame for longer than the idle-time-out in the other peer's open.
 
-    Demands: A peer should send a frame within each idle-time-out of the other peer.
+    Demands: A peer should never be silent for longer than the idle-time-out in the other peer's open.
     Source: transport.xml section connections > Idle Time-out; transport.xml section performatives >
     open.idle-time-out
     Evidence: the gaps between the frames of one peer, and the idle-time-out in the other peer's open
@@ -46,22 +46,24 @@ def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i6
     the connection then end.
     Silent when: the other peer's open was not captured, when octets may be missing, or when one of the peers
     had sent close. The rule is also silent when the peer could not write during one whole idle-time-out. A
-    peer cannot write while the other peer's TCP window is closed, or while its octets are not acknowledged.
-    Frames need time to reach the capture, so the rule tolerates a silence that exceeds the idle-time-out by
-    up to a tenth. The rule always tolerates at least 100 ms. The finding is reported as possible, not as
-    certain, when the peer may not yet have read the idle-time-out. The finding is also reported as possible
-    when nothing confirms the silence, because a step of the capturing machine's clock may then explain the
-    gap. Frames that the other peer sends during the silence confirm the silence. The other peer's close with
-    amqp:resource-limit-exceeded also confirms the silence.
+    peer cannot write while the other peer's TCP window is closed, or while octets of the peer are not
+    acknowledged in TCP. Frames need time to reach the capture, so the rule tolerates a silence that exceeds
+    the idle-time-out by up to a tenth. The rule always tolerates at least 100 ms. The finding is reported as
+    possible, not as certain, when the peer may not yet have read the idle-time-out. The finding is also
+    reported as possible when nothing confirms the silence, because a jump of the clock on the capturing
+    machine may then explain the gap. If the other peer sends frames during the silence, these frames confirm
+    that the silence is real. A close of the other peer with amqp:resource-limit-exceeded also confirms that
+    the silence is real.
     Possible because: No other frame confirms the silence, so the clock of the capturing machine may have been
     set forward. The {peer} may also not have read the idle-time-out yet.
     How to mend it: Read idle-time-out (in milliseconds) from the other peer's open and send an empty frame
-    well before it passes, for example after half of it. Do not block the thread that sends the empty frames.
+    well before this time has passed, for example after half of the time. Do not block the thread that sends
+    the empty frames.
     """
     me = case.me
     case.report(
         C_IDLE_KEEP,
-        f"{silence / 1_000_000_000:.3f} s pass without a frame, but the other peer's idle-time-out is "
+        f"the peer sends no frame for {silence / 1_000_000_000:.3f} s, but the other peer's idle-time-out is "
         f"{time_out / 1000:g} s",
         certainty,
         {"silence_ms": milliseconds(silence), "idle_time_out_ms": time_out},
@@ -85,7 +87,7 @@ def silent_again_and_again(case: Case10, time_out: int) -> None:
     its idle-time-out cannot be met.
     Silent when: the peer exceeded the idle-time-out fewer than three times.
     Only possible because: The capture does not show whether the {peer} is unable to meet the idle-time-out.
-    How to mend it: If you cannot send a frame within each idle-time-out of the other peer, close the
+    How to mend it: If you cannot send frames often enough for the other peer's idle-time-out, close the
     connection with an error that gives this reason. If you can meet the idle-time-out, send heartbeats from a
     timer that other work does not delay.
     """
@@ -147,7 +149,8 @@ def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) ->
     """A peer closes the connection as soon as the other peer has been silent for the idle-time-out that the
     closing peer announced.
 
-    Demands: A peer should announce half of the idle threshold that it enforces.
+    Demands: The idle-time-out that a peer announces should be half of the silence after which the peer really
+    closes the connection.
     Source: transport.xml section connections > Idle Time-out
     Evidence: a close because of silence, and the time since the last frame of the other peer
     Why it matters: Without a margin between the announced and the enforced time, one slightly delayed
@@ -155,13 +158,14 @@ def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) ->
     Silent when: the other peer was silent for nearly twice the announced idle-time-out, or when octets of
     either peer were not captured.
     Only possible because: The {peer} may have closed the connection because of another limit.
-    How to mend it: Announce half of the threshold that you enforce. Put half of the configured time-out into
-    idle-time-out of open, and close only after twice the announced value.
+    How to mend it: Put half of your configured time-out into the field idle-time-out of open. Close the
+    connection only after a silence of twice the announced value.
     """
     case.report(
         C_IDLE_HALF,
-        f"the peer closes the connection after {silence / 1_000_000_000:.3f} s without a frame; the "
-        f"idle-time-out of the peer is {time_out / 1000:g} s, but the peer should wait for twice this time",
+        f"the peer closes the connection after {silence / 1_000_000_000:.3f} s without a frame of the other "
+        f"peer; the peer's own idle-time-out is {time_out / 1000:g} s, and the peer should wait for twice "
+        "this time",
         POSSIBLE,
         {"silence_ms": milliseconds(silence), "idle_time_out_ms": time_out},
         [int(case.me.opening.packet), int(case.peer.stream.last_packet)],
@@ -189,18 +193,18 @@ C_IDLE_CLOSE: Final = RULES.rule(
 
 
 def stream_ended_after_silence(case: Case10) -> bool:
-    """A peer ends its TCP stream without close after the other peer was silent for longer than the announced
+    """A peer ends its TCP stream without close after the other peer was silent for longer than the peer's
     idle-time-out allows.
 
-    Demands: When the silence of the other peer exceeds a peer's idle threshold, the peer should send a
-    close with an explaining error before it ends the TCP connection.
+    Demands: If a peer ends the TCP connection because the other peer was silent for too long, the peer should
+    first send a close whose error gives this reason.
     Source: transport.xml section connections > Idle Time-out
     Evidence: a silence, and then a FIN or RST without close
     Why it matters: The other peer does not learn that its heartbeats came too late. The other peer sees only
     a lost connection, so the cause is hard to find.
     Silent when: octets of either peer were not captured, or when the other peer ended its stream first.
     Only possible because: The silence need not be the reason for the end of the stream.
-    How to mend it: When the idle threshold passes, send close with an error such as
+    How to mend it: When the other peer has been silent for too long, send close with an error such as
     amqp:resource-limit-exceeded before you end the TCP stream. Wait a limited time for the other peer's
     close.
     """
@@ -220,8 +224,8 @@ def stream_ended_after_silence(case: Case10) -> bool:
         return False
     case.report(
         C_IDLE_CLOSE,
-        f"the peer ends its stream without close after {silence / 1_000_000_000:.3f} s without a frame; the "
-        f"idle-time-out of the peer is {me.open.idle_time_out / 1000:g} s",
+        f"the peer ends its stream without close after {silence / 1_000_000_000:.3f} s without a frame of "
+        f"the other peer; the peer's own idle-time-out is {me.open.idle_time_out / 1000:g} s",
         POSSIBLE,
         {"silence_ms": milliseconds(silence), "idle_time_out_ms": me.open.idle_time_out},
         [int(peer.stream.last_packet)],
