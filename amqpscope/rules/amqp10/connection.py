@@ -154,7 +154,7 @@ def frame_after_close(case: Case10) -> None:
         C_CLOSE_LAST,
         f"a second close is sent; the first close was in packet {first}"
         if name == "close"
-        else f"{name} is sent after the close in packet {first}",
+        else f"{'an empty frame' if name == 'empty' else name} is sent after the close in packet {first}",
         CERTAIN if me.closing.stands else POSSIBLE,
         _state(case),
         [first],

@@ -25,15 +25,15 @@ C_MAXFRAME_REACT: Final = RULES.rule(
     answer="amqp:connection:framing-error",
     octets=True,
 )
-"""A peer receives a frame larger than its max-frame-size and does not close the connection with
+"""A peer receives a frame larger than the peer's own max-frame-size and does not close the connection with
 amqp:connection:framing-error.
 
-Demands: A peer that receives a frame larger than its max-frame-size must close the connection with
+Demands: A peer that receives a frame larger than its own max-frame-size must close the connection with
 amqp:connection:framing-error.
 Source: transport.xml section performatives > open.max-frame-size
 Evidence: the frames that the receiver sends after the oversized frame
-Why it matters: The sender of the frame never learns that its frames are too large. Another receiver may
-close the connection because of a frame of this size.
+Why it matters: The sender of the frame never learns that the frame is too large. Another receiver may close
+the connection because of a frame of this size.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing afterwards. The
 finding is reported as possible, not as certain, when a minute has passed but nothing proves that the peer has
 read the frame. The finding is also reported as possible when the peer ended the session instead of closing
@@ -51,13 +51,13 @@ C_CHMAX_REACT: Final = RULES.rule(
     note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:connection:framing-error",
 )
-"""A peer receives a frame on a channel above its channel-max and does not close the connection with
-amqp:connection:framing-error.
+"""A peer receives a frame on a channel above the peer's own channel-max and does not close the connection
+with amqp:connection:framing-error.
 
-Demands: A peer that receives a frame on a channel above its channel-max must close the connection with
+Demands: A peer that receives a frame on a channel above its own channel-max must close the connection with
 amqp:connection:framing-error.
 Source: transport.xml section performatives > open.channel-max
-Evidence: the frames that the receiver sends after the frame on the wrong channel
+Evidence: the frames that the receiver sends after it has received the frame on the wrong channel
 Why it matters: The sender of the frame never learns of the limit. The sender may go on using channels
 that the other peer does not support.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing afterwards. The
@@ -76,13 +76,13 @@ S_HANDLEMAX_REACT: Final = RULES.rule(
     note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:connection:framing-error",
 )
-"""A peer receives an attach with a handle above its handle-max and does not close the connection with
-amqp:connection:framing-error.
+"""A peer receives an attach with a handle above the peer's own handle-max and does not close the connection
+with amqp:connection:framing-error.
 
-Demands: A peer that receives an attach with a handle above its handle-max must close the connection with
+Demands: A peer that receives an attach with a handle above its own handle-max must close the connection with
 amqp:connection:framing-error.
 Source: transport.xml section performatives > begin.handle-max
-Evidence: the frames that the receiver sends after the attach (many peers send end instead of close)
+Evidence: the frames that the receiver sends after the attach (many peers send an `end` instead of a `close`)
 Why it matters: The sender of the attach never learns of the limit. The sender may go on attaching links
 with handles that the other peer does not support.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing afterwards. The
@@ -90,7 +90,7 @@ finding is reported as possible, not as certain, when a minute has passed but no
 read the attach. The finding is also reported as possible when the peer ended the session instead of closing
 the connection.
 How to mend it: Compare the handle of each incoming attach with the handle-max of your own begin. If the
-handle is higher, send close with `amqp:connection:framing-error`. An end or a detach is not enough.
+handle is higher, send close with `amqp:connection:framing-error`. It is not enough to send end or detach.
 """
 
 
@@ -104,19 +104,20 @@ L_HANDLE_INUSE_REACT: Final = RULES.rule(
 """A peer receives an attach with a handle that is already in use and does not close the connection with
 amqp:session:handle-in-use.
 
-Demands: A peer that receives an attach with a handle in use must close the connection at once with
-amqp:session:handle-in-use.
+Demands: A peer that receives an attach with a handle that is already in use must close the connection at once
+with amqp:session:handle-in-use.
 Source: transport.xml section performatives > attach.handle; transport.xml section definitions > session-error
 handle-in-use
 Evidence: the frames that the receiver sends after the second attach
-Why it matters: From then on, the two peers may mean different links by the same handle. Transfers and
-flows may reach the wrong link.
+Why it matters: After the second attach, the two peers may use the same handle for different links. Transfers
+and flows may reach the wrong link.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing afterwards. The
 finding is reported as possible, not as certain, when a minute has passed but nothing proves that the peer has
 read the attach. The finding is also reported as possible when the peer ended the session instead of closing
 the connection, as the name of the error `amqp:session:handle-in-use` suggests.
-How to mend it: Check each incoming attach against the input handles in use on the session. If the handle is
-in use, send close with `amqp:session:handle-in-use` at once and do not overwrite the existing link.
+How to mend it: Check whether the handle of each incoming attach is already in use on the session. If the
+handle is in use, send close with `amqp:session:handle-in-use` at once, and do not overwrite the existing
+link.
 """
 
 
@@ -154,8 +155,8 @@ error.
 Demands: A peer that cannot process a frame of a session must end the session with an error.
 Source: transport.xml section sessions > Session Errors
 Evidence: an invalid frame, and the frames that its receiver sends afterwards
-Why it matters: The frame belongs to no link, so the peer cannot process it. The sender of the frame assumes
-that the frame was processed.
+Why it matters: The frame belongs to no link, so the peer cannot process the frame. The sender of the frame
+assumes that the frame was processed.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing on the session
 afterwards. The finding is reported as possible, not as certain, when a minute has passed but nothing proves
 that the peer has read the frame. The finding is also reported as possible when the peer ended the session
@@ -172,15 +173,15 @@ L_ERRANT_REACT: Final = RULES.rule(
     note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:session:errant-link",
 )
-"""A peer that detached a link with an error receives further input for the link and does not end the
-session for this input.
+"""A peer that detached a link with an error receives further input for the link and does not end the session
+because of this input.
 
 Demands: A peer that detached a link with an error must end the session with amqp:session:errant-link when
 further input for the link arrives. The rule also applies to input that was already on its way.
 Source: transport.xml section links > Link Errors
 Evidence: the frames that the peer sends after the late input
-Why it matters: The other peer sent this input to a link endpoint that no longer exists. Without an end of the
-session the input is lost and no error reports the loss.
+Why it matters: The other peer sent this input to a link endpoint that no longer exists. If the session goes
+on, the input is lost and no error reports the loss.
 Silent when: the peer may not yet have received the input, or when the peer sent nothing on the session
 afterwards.
 Only possible because: Hardly any implementation ends the session for frames that were already on their
@@ -205,8 +206,8 @@ attach without an unsettled map arrives for the link.
 Source: transport.xml section links > Link Errors
 Evidence: an attach with a null unsettled map that crosses a detach with an error, and the answer to the
 attach
-Why it matters: The other peer takes the link for the earlier link, whose endpoint and state are
-destroyed.
+Why it matters: The other peer believes that the earlier link still exists, but the endpoint and the state of
+this link are destroyed.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing on the session
 afterwards. The finding is reported as possible, not as certain, when a minute has passed but nothing proves
 that the peer has read the attach. The finding is also reported as possible when the peer ended the session
@@ -226,18 +227,18 @@ L_MAXMSG_REACT: Final = RULES.rule(
     answer="amqp:link:message-size-exceeded",
     octets=True,
 )
-"""A receiver receives a message larger than its max-message-size and does not detach the link with
-amqp:link:message-size-exceeded.
+"""A receiver receives a message larger than the receiver's own max-message-size and does not detach the link
+with amqp:link:message-size-exceeded.
 
-Demands: A receiver must detach a link with amqp:link:message-size-exceeded when a message is larger than its
-max-message-size.
+Demands: A receiver must detach a link with amqp:link:message-size-exceeded when a message is larger than the
+receiver's own max-message-size.
 Source: transport.xml section performatives > attach.max-message-size; transport.xml section definitions >
 link-error message-size-exceeded
 Evidence: the frames that the receiver sends after the message
 Why it matters: The sender never learns of the limit and may go on sending messages that the receiver does not
 support.
 Silent when: the receiver may not yet have received the message. The rule is also silent when the receiver has
-sent nothing about the message and nothing for the link since. The finding is reported as possible, not as
+since sent nothing about the message and nothing for the link. The finding is reported as possible, not as
 certain, when the receiver detached the link without an error.
 How to mend it: Add up the payload of the transfers of each delivery. If the sum exceeds the max-message-size
 of your attach, detach the link with `amqp:link:message-size-exceeded`.
@@ -262,7 +263,7 @@ Evidence: the frames that the receiver sends after the transfer
 Why it matters: The receiver cannot know whether it already has the message. The message may be processed
 twice.
 Silent when: the receiver may not yet have received the transfer. The rule is also silent when the receiver
-has sent nothing about the delivery and nothing for the link since. The finding is reported as possible, not
+has since sent nothing about the delivery and nothing for the link. The finding is reported as possible, not
 as certain, when the receiver detached the link without an error.
 How to mend it: While your attach has incomplete-unsettled=true, accept only transfers with resume=true. If a
 transfer without resume=true arrives, detach the link with an error, for example `amqp:not-allowed`.
@@ -272,17 +273,18 @@ transfer without resume=true arrives, detach the link with an error, for example
 L_ERR_DETACH: Final = RULES.rule(
     "L-ERR-DETACH", "MUST", "keyword", note="The rule judges how a peer reacts to a fault of the other peer."
 )
-"""A receiver gets more deliveries than its link-credit allows, and detaches the link without an error.
+"""A receiver gets more deliveries than the link-credit that it granted allows, and detaches the link without
+an error.
 
-Demands: A peer whose link endpoint failed must state the error in its detach.
+Demands: If the link endpoint of a peer fails, the peer must put the error into its detach.
 Source: transport.xml section links > Link Errors
-Evidence: the error of the detach that follows a violation
+Evidence: whether the detach after the surplus deliveries has an error
 Why it matters: The sender does not learn why the link is gone. The sender may attach the link again and
 repeat the fault.
 Silent when: the receiver may not yet have received the deliveries.
 Only possible because: The {peer} may have detached the link for another reason.
-How to mend it: Fill the error field of the detach when you detach a link because of a fault. For deliveries
-beyond the link-credit use `amqp:link:transfer-limit-exceeded`.
+How to mend it: When you detach a link because of a fault, put an error into the detach. For deliveries beyond
+the link-credit use `amqp:link:transfer-limit-exceeded`.
 """
 
 
@@ -320,10 +322,10 @@ Demands: When a peer attaches a link that is already attached elsewhere, the oth
 attachment with amqp:link:stolen.
 Source: transport.xml section links > Naming a Link; transport.xml section definitions > link-error stolen
 Evidence: a second attach of the link, and the detach of the first attachment
-Why it matters: A link can be attached only once at a time. Two attachments share one link state, so
-deliveries and credit become ambiguous.
-Silent when: the peer may not yet have received the second attach, or when the peer has sent nothing for the
-first attachment since. The finding is reported as possible, not as certain, when the peer detached the first
+Why it matters: A link can be attached only once at a time. Two attachments share one link state, so it is
+unclear to which attachment a delivery or link-credit belongs.
+Silent when: the peer may not yet have received the second attach, or when the peer has since sent nothing for
+the first attachment. The finding is reported as possible, not as certain, when the peer detached the first
 attachment without this error.
 How to mend it: When an attach arrives for a link that is already attached elsewhere, detach the first
 attachment with `amqp:link:stolen` before you use the new attachment.

@@ -58,7 +58,7 @@ def stream_ended_without_close(case: Case10) -> None:
         return
     case.report(
         C_CLOSE_SENT,
-        "the stream ends without close",
+        "the peer ends its stream without close",
         POSSIBLE,
         {"connection_state": case.me.state},
     )
@@ -72,7 +72,7 @@ def close_never_answered(case: Case10) -> None:
 
     Demands: A peer that receives close must answer with its own close before it ends the TCP connection.
     Source: transport.xml section connections > Closing a Connection, Connection State Diagram
-    Evidence: a close in one direction, and a FIN without close in the other direction
+    Evidence: a close in one direction, and a FIN without an earlier close in the other direction
     Why it matters: The other peer waits for the answer. If the other peer does not notice the end of the
     stream, the other peer waits until its own time-out. The other peer cannot tell whether its close was
     processed.
@@ -84,7 +84,7 @@ def close_never_answered(case: Case10) -> None:
     packet = int(case.peer.closing.packet)
     case.report(
         C_CLOSE_ANSWER,
-        f"the peer ends its stream without answering the other peer's close (packet {packet})",
+        f"the peer ends its stream without answering the other peer's close in packet {packet}",
         POSSIBLE,
         {"connection_state": case.me.state},
         [packet],
@@ -102,8 +102,8 @@ def reset_while_the_answer_was_awaited(case: Case10) -> None:
     Evidence: an RST between the two closes
     Why it matters: The reset may discard octets that the other peer has not read yet, for example the error
     in the close.
-    Silent when: the other peer's close was received, when the other peer had ended its stream, or when octets
-    were not captured.
+    Silent when: the peer had received the other peer's close, when the other peer had ended its stream, or
+    when octets were not captured.
     Only possible because: The capture does not show whether the program or the host of the {peer} reset the
     connection.
     How to mend it: After you send close, go on reading and discard what arrives until the other peer's close
@@ -164,7 +164,8 @@ def stream_ended_inside_a_frame(case: Case10) -> None:
     Why it matters: The size in the frame header does not match the octets that were sent. The receiver cannot
     process the incomplete frame and loses its content.
     Silent when: the peer reset the stream, or when the capture ended before the stream ended.
-    Possible because: The {peer} may have stopped in the middle of the frame for another reason.
+    Possible because: The {peer} may have stopped in the middle of the frame for a reason other than a wrong
+    frame size.
     How to mend it: Compute the frame size from the octets that you really write: frame header, extended
     header and body. Write the whole frame before you end the stream.
     """
@@ -189,11 +190,11 @@ def begin_never_answered_but_another_begun(case: Case10) -> None:
     Evidence: a begin without answer, and a begin of the other peer with a null remote-channel
     Why it matters: The session that the other peer asked for stays half open. The other peer cannot use this
     session and waits for the answer.
-    Silent when: the begin was answered later. The rule is also silent when the peer's own begin was answered
-    and therefore really began a session. The rule is also silent when octets of either peer were not
-    captured.
-    Only possible because: Two sessions may begin at the same time, so a begin without remote-channel need not
-    be meant as the answer.
+    Silent when: the peer answered the other peer's begin later. The rule is also silent when the other peer
+    answered the peer's own begin, because this begin then really began a new session. The rule is also silent
+    when octets of either peer were not captured.
+    Only possible because: Two sessions may begin at the same time, so a begin without remote-channel may be
+    no answer at all.
     How to mend it: When you answer a begin, set remote-channel to the channel on which that begin arrived.
     Leave remote-channel unset only in a begin that starts a new session.
     """
@@ -211,7 +212,7 @@ def begin_never_answered_but_another_begun(case: Case10) -> None:
             case.report(
                 S_BEGIN_REMOTESET,
                 "the begin has no remote-channel, and the other peer's begin "
-                f"(packet {asked.mapping.peer_begin_packet}) is still not answered",
+                f"in packet {asked.mapping.peer_begin_packet} is still not answered",
                 POSSIBLE,
                 {"session_state": asked.state},
                 [int(asked.mapping.peer_begin_packet)],
@@ -223,7 +224,7 @@ S_BEGIN_ANSWER: Final = RULES.rule("S-BEGIN-ANSWER", "MUST", "definition")
 
 
 def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
-    """A peer reads a begin and does not answer it.
+    """A peer reads the other peer's begin and does not answer this begin.
 
     Demands: A peer must answer a begin with a begin, or close the connection.
     Source: transport.xml section sessions > Establishing a Session
@@ -232,9 +233,9 @@ def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
     Silent when: the peer may not yet have read the begin. The rule is also silent when the other peer ended
     the session or the connection, or when octets were not captured.
     Possible because: The {peer} may have sent its answer after the end of the capture.
-    How to mend it: Answer every begin with a begin of your own, and set its remote-channel to the channel of
-    the begin that you answer. If you cannot accept the session, close the connection with an error, or answer
-    with begin and then send end.
+    How to mend it: Answer every begin with a begin of your own. In your own begin, set remote-channel to the
+    channel of the begin that you answer. If you cannot accept the session, close the connection with an
+    error, or answer with a begin and then send an `end`.
     """
     packet = int(asked.mapping.peer_begin_packet)
     case.report(
@@ -250,23 +251,25 @@ S_END_ANSWER: Final = RULES.rule("S-END-ANSWER", "MUST", "definition")
 
 
 def end_never_answered(case: Case10, session: SessionEnd) -> None:
-    """A peer reads an end and does not answer it.
+    """A peer reads the other peer's `end` and does not answer with its own `end`.
 
-    Demands: A peer must answer an end with an end unless the connection ends first.
+    Demands: When one peer sends an `end`, the other peer must answer with its own `end`, unless the
+    connection is closed first.
     Source: transport.xml section sessions > Ending a Session, Session States
-    Evidence: an end of one peer that the other peer has not answered with end when the connection ends
+    Evidence: an `end` of one peer that the other peer has not answered with its own `end` before the
+    connection ends
     Why it matters: The channel stays in use. The other peer waits for the answer and cannot release the
     session.
     Silent when: the peer may not yet have read the end, when the other peer closed the connection, or when
     octets were not captured.
     Possible because: The {peer} may have sent its answer after the end of the capture.
-    How to mend it: Answer every end with an end on the session's outgoing channel, also when the end carries
-    an error or links are still attached.
+    How to mend it: Answer every `end` with your own `end` on the session's outgoing channel. Do so even if
+    the received `end` carries an error, or if links are still attached.
     """
     case.session = session
     case.report(
         S_END_ANSWER,
-        f"the other peer's end on channel {session.peer_channel} is still not answered",
+        f"the `end` that the other peer sent on channel {session.peer_channel} is still not answered",
         POSSIBLE,
         {"session_state": session.state},
     )
@@ -276,7 +279,7 @@ L_ATTACH_ANSWER: Final = RULES.rule("L-ATTACH-ANSWER", "MUST", "definition")
 
 
 def attach_never_answered(case: Case10, link: LinkEnd) -> None:
-    """A peer reads an attach and does not answer it.
+    """A peer reads the other peer's attach and does not answer this attach.
 
     Demands: A peer must answer an attach with an attach of the same name and the opposite role, even to
     refuse the link.
@@ -313,7 +316,7 @@ def detach_never_answered(case: Case10, link: LinkEnd) -> None:
     Why it matters: Without an answer, the handle stays in use and the other peer waits. An answer with
     closed=false leaves the link half closed, and the other peer may wait for a detach with closed=true.
     Silent when: the peer may not yet have received the detach. The rule is also silent when the peer attached
-    the link again (as the specification demands for crossing detaches). The rule is also silent when the
+    the link again, as the specification requires if two detaches cross. The rule is also silent when the
     other peer ended the session or connection before any answer. The rule is also silent when octets were not
     captured.
     Possible because: The {peer} may have sent its answer after the end of the capture.
@@ -346,8 +349,9 @@ def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
     no message flows.
     Silent when: the peer later answered with the opposite role, or when the other peer withdrew its attach.
     The rule is also silent when the peer may not yet have read the attach, or when less than a minute has
-    passed. The rule is also silent when octets were not captured.
-    Only possible because: The peers may set up a second link with the same name in the other direction.
+    passed since this attach. The rule is also silent when octets were not captured.
+    Only possible because: The attach may belong to a second link that the peers set up with the same name in
+    the other direction.
     How to mend it: Answer an attach of a sender (role=false) with role=true, and an attach of a receiver
     (role=true) with role=false. Do not copy the role of the received attach into the answer.
     """
@@ -422,8 +426,8 @@ def link_never_drained(case: Case10, link: LinkEnd) -> None:
     send a flow.
     Source: transport.xml section links > Flow Control
     Evidence: a receiver's flow with drain=true, and the sender's later flows and transfers
-    Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call of
-    the application may block although the call has a time-out.
+    Why it matters: The receiver waits for the flow which shows that the link is drained. In the receiving
+    application, a call that waits for a message may block although the call has a time-out.
     Silent when: the sender may not yet have read the flow, or when the link was detached. The rule is also
     silent when the other peer ended the session or connection, or when octets were not captured.
     Possible because: The {peer} may have sent its answer after the end of the capture.
@@ -445,17 +449,18 @@ S_FLOW_ECHO: Final = RULES.rule("S-FLOW-ECHO", "SHOULD", "definition")
 def echo_never_answered(case: Case10, packet: i64) -> None:
     """A peer reads a flow with echo=true and does not send a flow in return.
 
-    Demands: A peer should answer a flow with echo=true with a flow for the same link or session.
+    Demands: If a peer receives a flow that has echo=true, the peer should send a flow for the same link or
+    session.
     Source: transport.xml section performatives > flow.echo; transport.xml section links > Stopping a Link
     Evidence: a flow with echo=true, and no later flow of the other peer
-    Why it matters: The other peer needs the current state of the session or link. Without the flow, the other
-    peer works with outdated credit and counts.
+    Why it matters: The other peer needs the current state of the session or link. Without an answering flow,
+    the other peer works with outdated credit and counts.
     Silent when: the peer may not yet have read the flow, or when less than a minute has passed. The rule is
     also silent when the link or session is over, or when octets were not captured.
     Only possible because: The specification does not say how soon the answer is due.
-    How to mend it: When a flow has echo=true, send a flow for the same scope at the next opportunity. Include
-    the handle if the received flow has a handle. Leave the handle out if the received flow is about the whole
-    session.
+    How to mend it: When a flow has echo=true, send a flow for the same link or session at the next
+    opportunity. Include the handle if the received flow has a handle. Leave the handle out if the received
+    flow is about the whole session.
     """
     case.report(
         S_FLOW_ECHO,

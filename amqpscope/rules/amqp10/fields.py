@@ -32,31 +32,32 @@ T_COMP_TYPE: Final = RULES.rule(
 )
 """A peer sends a composite in which the type of a value differs from the declared type of its field.
 
-Demands: Each element of a composite's list must be null or must have the type that its field declares.
+Demands: Each element in the list of a composite must be null or must have the type that is declared for its
+field.
 Source: types.xml section composite-types > List Encoding
 Evidence: the position, the declared type and the actual type of the field
 Why it matters: The receiver can only refuse the frame or guess the meaning of the value.
 Silent when: a part of the frame was not captured.
-How to mend it: Encode each field with the type of its definition, for example symbol instead of string,
-or uint instead of int or ulong. Check the field order, because a missing null shifts all later fields.
+How to mend it: Encode each field with the type in its definition, for example as `symbol` and not as
+`string`, or as `uint` and not as `int` or `ulong`. Check the field order, because a missing null shifts all
+later fields.
 """
 
 
 T_COMP_DESC: Final = RULES.rule(
     "T-COMP-DESC", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A field has to hold a composite, but the peer sends a value whose descriptor is not the descriptor of any
-composite.
+"""In a field that has to hold a composite, a peer sends a value whose descriptor belongs to no composite.
 
-Demands: The descriptor of a composite must be the symbol or the ulong that its definition lists.
+Demands: The descriptor of a composite must be one of two values from its definition: a symbol or a ulong.
 Source: types.xml section composite-types
 Evidence: the descriptor of the value
 Why it matters: The descriptor alone identifies the type of the value. The receiver cannot interpret the field
 and may refuse the frame with amqp:decode-error.
 Silent when: a part of the frame was not captured. Another rule, F-BODY-PERF, reports a frame body with an
 unknown descriptor. Another rule, T-COMP-TYPE, reports a value with the descriptor of another composite.
-How to mend it: Use one of the two descriptors, symbol or ulong, that the definition of the composite lists.
-Compare the descriptor in the encoder with the specification, for example `0x1d` for error.
+How to mend it: Use one of the two descriptors (a symbol or a ulong) from the definition of the composite.
+Compare the descriptor in the encoder with the specification, for example `0x1d` for the composite `error`.
 """
 
 
@@ -68,7 +69,7 @@ T_COMP_EXTRA: Final = RULES.rule(
     usual_answer="amqp:decode-error",
     proved="certain",
 )
-"""A peer sends a composite whose list has more elements than the definition of the composite has fields.
+"""A peer sends a composite whose list has more elements than the composite has fields.
 
 Demands: The list of a composite must not have elements after the last defined field.
 Source: types.xml section composite-types > List Encoding
@@ -76,8 +77,8 @@ Evidence: the number of elements and the number of defined fields
 Why it matters: The position of an element identifies its field. The receiver does not know the meaning of the
 extra elements and may refuse the frame.
 Silent when: a part of the frame was not captured.
-How to mend it: Write only the fields of the definition, in its order. Send private data in the properties or
-annotations of the frame or message, not as additional elements.
+How to mend it: Write only the fields of the definition, in the order of the definition. Send private data in
+the properties or annotations of the frame or message, not as additional elements.
 """
 
 
@@ -86,16 +87,15 @@ T_COMP_MULT_ARRAY: Final = RULES.rule(
 )
 """A peer sends several values of a field in a list instead of an array.
 
-Demands: A field that is defined as multiple must carry several values as an array of the field's type, never
-as a list.
+Demands: Several values in a field that is defined as `multiple` must be an array of the field's type, never a
+list.
 Source: types.xml section composite-types
 Evidence: the format code of the field's value
-Why it matters: A receiver expects an array in this field. The receiver refuses the frame, so the
-connection or link is not established.
+Why it matters: A receiver expects an array in this field. If the receiver refuses the list, the connection or
+link is not established.
 Silent when: a part of the frame was not captured.
-How to mend it: Encode several values of a multiple field as an array (`0xe0` or `0xf0`) whose element
-type is the type of the field. Encode a single value of a multiple field directly or as an array of one
-element.
+How to mend it: In a field that is defined as `multiple`, encode several values as an array (`0xe0` or `0xf0`)
+whose element type is the type of the field. Encode a single value directly or as an array of one element.
 """
 
 
@@ -104,15 +104,15 @@ T_COMP_MULT_MAND: Final = RULES.rule(
 )
 """A peer sends an empty array in a field that is mandatory and may hold several values.
 
-Demands: A field that is both multiple and mandatory must have at least one value. In the final specification,
-only the field sasl-server-mechanisms is both multiple and mandatory.
+Demands: A field that is defined as both `multiple` and `mandatory` must have at least one value. In the final
+specification, only the field sasl-server-mechanisms is both `multiple` and `mandatory`.
 Source: types.xml section composite-types
 Evidence: a null or an array without elements in the field
 Why it matters: An empty array gives no more information than a missing field. The other peer has no value to
 choose from, so SASL authentication cannot continue.
 Silent when: a part of the frame was not captured, or when the field is missing. Another rule,
 SA-MECH-NONEMPTY, reports a missing field, because sasl-server-mechanisms is the only field that is both
-multiple and mandatory.
+`multiple` and `mandatory`.
 How to mend it: Send at least one mechanism in sasl-mechanisms. Check that the server's configuration enables
 at least one SASL mechanism on this listener, for example ANONYMOUS or PLAIN.
 """
@@ -126,21 +126,21 @@ T_COMP_REQUIRES: Final = RULES.rule(
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends a value that is not of the kind (archetype) that its field requires, for example a source in
+"""A peer sends a value that is not of the kind (archetype) that its field requires, for example a `source` in
 the field `target`.
 
-Demands: A field that requires an archetype, such as source, target, outcome, address, message-id or txn-id,
-may take only values of types that provide the archetype.
+Demands: A field may require an archetype, for example `source`, `target`, `outcome`, `address`, `message-id`
+or `txn-id`. Such a field may hold only values of types that provide this archetype.
 Source: transport.xml section performatives; messaging.xml section addressing; amqp.dtd 'requires'/'provides'
 Evidence: the descriptor or the primitive type of the value
-Why it matters: The receiver finds, for example, a source in place of a target, or a value that is not an
+Why it matters: The receiver finds, for example, a `source` in place of a `target`, or a value that is not an
 outcome. The receiver cannot use the field and may refuse the frame.
 Silent when: a part of the frame was not captured, or when the value has a descriptor that the specification
 does not define.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
-How to mend it: Send in each field only a type that provides the archetype that the field requires, for
-example source, target, outcome or delivery-state. Check the field order of the encoded list.
+How to mend it: If a field requires an archetype such as `source`, `target`, `outcome` or `delivery-state`,
+send only a value whose type provides this archetype. Check the field order of the encoded list.
 """
 
 
@@ -150,7 +150,8 @@ T_FIELDS_KEY: Final = RULES.rule(
 """A peer sends a map of the type `fields` with a key that is not a symbol.
 
 Demands: Every key of a map of the type `fields` must be a symbol and not null. The properties of a
-performative, the info of an error and the message-annotations of modified are maps of this type.
+performative, the info of an error and the message-annotations of the outcome `modified` are maps of this
+type.
 Source: transport.xml section definitions > fields
 Evidence: the types of the map's keys
 Why it matters: The other peer looks up the entries by symbol. The other peer does not find the entry, or
@@ -202,16 +203,16 @@ Encode the number 0 explicitly and not as null.
 P_ATTACH_MAND: Final = RULES.rule(
     "P-ATTACH-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="link", proved="certain"
 )
-"""A peer sends an attach without name, handle or role.
+"""A peer sends an attach without the field `name`, `handle` or `role`.
 
-Demands: An attach must have name, handle and role.
+Demands: An attach must have the fields `name`, `handle` and `role`.
 Source: transport.xml section performatives > attach
-Evidence: whether name, handle and role of the attach are null or missing
+Evidence: whether the fields `name`, `handle` and `role` of the attach are null or missing
 Why it matters: The other peer cannot distinguish the link from other links, or does not know the
 direction of the link. The other peer may end the session.
 Silent when: a part of the frame was not captured.
-How to mend it: Send name, handle and role in every attach. Encode handle 0 and role false (sender)
-explicitly and not as null.
+How to mend it: Send the fields `name`, `handle` and `role` in every attach. Encode handle 0 and role=false
+(sender) explicitly and not as null.
 """
 
 
@@ -240,7 +241,7 @@ P_TRANSFER_MAND: Final = RULES.rule(
     layer="delivery",
     proved="certain",
 )
-"""A sender sends a transfer without handle.
+"""A sender sends a transfer without a handle.
 
 Demands: A transfer must have a handle.
 Source: transport.xml section performatives > transfer
@@ -248,7 +249,7 @@ Evidence: whether the field handle of the transfer is null or missing
 Why it matters: The receiver cannot assign the transfer to a link. The message is lost, and the receiver may
 end the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
-How to mend it: Send handle in every transfer, also in continuation transfers of a delivery. Encode handle
+How to mend it: Send the handle in every transfer, also in continuation transfers of a delivery. Encode handle
 0 explicitly and not as null.
 """
 
@@ -256,23 +257,23 @@ How to mend it: Send handle in every transfer, also in continuation transfers of
 P_DISP_MAND: Final = RULES.rule(
     "P-DISP-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="delivery", proved="certain"
 )
-"""A peer sends a disposition without role or first.
+"""A peer sends a disposition without the field `role` or `first`.
 
-Demands: A disposition must have role and first.
+Demands: A disposition must have the fields `role` and `first`.
 Source: transport.xml section performatives > disposition
-Evidence: whether role and first of the disposition are null or missing
-Why it matters: The disposition does not show which deliveries it is about. The deliveries that the peer meant
-stay unsettled, and the other peer may end the session.
+Evidence: whether the fields `role` and `first` of the disposition are null or missing
+Why it matters: The disposition does not show which deliveries it is about. These deliveries stay unsettled,
+and the other peer may end the session.
 Silent when: a part of the frame was not captured.
-How to mend it: Send role and first in every disposition. Encode role false and delivery-id 0 explicitly
-and not as null.
+How to mend it: Send the fields `role` and `first` in every disposition. Encode role=false and delivery-id 0
+explicitly and not as null.
 """
 
 
 P_DETACH_MAND: Final = RULES.rule(
     "P-DETACH-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="link", proved="certain"
 )
-"""A peer sends a detach without handle.
+"""A peer sends a detach without a handle.
 
 Demands: A detach must have a handle.
 Source: transport.xml section performatives > detach
@@ -280,7 +281,7 @@ Evidence: whether the field handle of the detach is null or missing
 Why it matters: The detach does not show which link it is about. The link stays attached at the other peer, or
 the other peer ends the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
-How to mend it: Send handle in every detach, also in the answer to a detach of the other peer. Encode
+How to mend it: Send the handle in every detach, also in the answer to a detach of the other peer. Encode
 handle 0 explicitly and not as null.
 """
 
@@ -293,7 +294,7 @@ P_ERROR_MAND: Final = RULES.rule(
     layer="connection",
     proved="certain",
 )
-"""A peer sends an error without condition.
+"""A peer sends an error without a condition.
 
 Demands: An error must have a condition.
 Source: transport.xml section definitions > error
@@ -301,8 +302,8 @@ Evidence: whether the field condition of the error is null or missing
 Why it matters: The error shows that something failed, but not what failed. The other peer cannot decide
 whether a retry makes sense.
 Silent when: a part of the frame was not captured.
-How to mend it: Set condition in every error to a symbol, for example `amqp:internal-error` if no other
-condition fits. If there is no error, send null in the field error and not an empty error.
+How to mend it: Set the field `condition` in every error to a symbol, for example `amqp:internal-error` if no
+other condition fits. If there is no error, send null in the field `error`, not an empty error.
 """
 
 
@@ -394,61 +395,61 @@ outside of transactions, send a plain delivery state instead of a transactional-
 P_SASLINIT_MAND: Final = RULES.rule(
     "P-SASLINIT-MAND", "MUST", "definition", by="client", layer="sasl", proved="certain"
 )
-"""A client sends a sasl-init without mechanism.
+"""A client sends a sasl-init without a mechanism.
 
-Demands: A sasl-init must have a mechanism, which is a symbol.
+Demands: A sasl-init must name a mechanism in the field `mechanism`, which is a symbol.
 Source: security.xml section sasl > sasl-init
-Evidence: the field mechanism of the sasl-init and its type
-Why it matters: The server does not know which SASL mechanism to use. The SASL exchange cannot begin, and the
+Evidence: the field `mechanism` of the sasl-init and the type of this field
+Why it matters: The server does not know which SASL mechanism to use. Authentication cannot begin, and the
 connection fails.
 Silent when: a part of the frame was not captured.
-How to mend it: Set mechanism in sasl-init to one of the symbols of the server's sasl-mechanisms. Report an
-error to the application when no offered mechanism is usable, instead of sending null.
+How to mend it: Set the field `mechanism` of sasl-init to one of the symbols of the server's sasl-mechanisms.
+Report an error to the application when no offered mechanism is usable, instead of sending null.
 """
 
 
 P_SASLCHAL_MAND: Final = RULES.rule(
     "P-SASLCHAL-MAND", "MUST", "definition", by="server", layer="sasl", proved="certain"
 )
-"""A server sends a sasl-challenge whose field challenge is null or missing.
+"""A server sends a sasl-challenge whose field `challenge` is null or missing.
 
-Demands: A sasl-challenge must have a challenge, which may be empty but not null.
+Demands: The field `challenge` of a sasl-challenge may be empty, but must not be null.
 Source: security.xml section sasl > sasl-challenge
-Evidence: whether the field challenge of the sasl-challenge is null or missing
-Why it matters: Without the data of this field, the client has nothing to answer. The SASL exchange stops,
-and the connection fails.
+Evidence: whether the field `challenge` of the sasl-challenge is null or missing
+Why it matters: Without the data of this field, the client has nothing to answer. Authentication stops, and
+the connection fails.
 Silent when: a part of the frame was not captured.
-How to mend it: Set challenge in every sasl-challenge to the binary that the SASL mechanism produces. Encode
-an empty challenge as a binary of zero octets, not as null.
+How to mend it: Set the field `challenge` of every sasl-challenge to the binary data that the SASL mechanism
+produces. Encode an empty challenge as a binary of zero octets, not as null.
 """
 
 
 P_SASLRESP_MAND: Final = RULES.rule(
     "P-SASLRESP-MAND", "MUST", "definition", by="client", layer="sasl", proved="certain"
 )
-"""A client sends a sasl-response whose field response is null or missing.
+"""A client sends a sasl-response whose field `response` is null or missing.
 
-Demands: A sasl-response must have a response, which may be empty but not null.
+Demands: The field `response` of a sasl-response may be empty, but must not be null.
 Source: security.xml section sasl > sasl-response
-Evidence: whether the field response of the sasl-response is null or missing
-Why it matters: The server cannot continue the SASL exchange without the data of this field, and the
-connection fails.
+Evidence: whether the field `response` of the sasl-response is null or missing
+Why it matters: The server cannot continue authentication without the data of this field, and the connection
+fails.
 Silent when: a part of the frame was not captured.
-How to mend it: Set response in every sasl-response to the binary that the SASL mechanism produces. Encode an
-empty response as a binary of zero octets, not as null.
+How to mend it: Set the field `response` of every sasl-response to the binary data that the SASL mechanism
+produces. Encode an empty response as a binary of zero octets, not as null.
 """
 
 
 P_SASLOUT_MAND: Final = RULES.rule(
     "P-SASLOUT-MAND", "MUST", "definition", by="server", layer="sasl", proved="certain"
 )
-"""A server sends a sasl-outcome without code.
+"""A server sends a sasl-outcome without a code.
 
 Demands: A sasl-outcome must have a code.
 Source: security.xml section sasl > sasl-outcome
 Evidence: whether the field code of the sasl-outcome is null or missing
 Why it matters: The client does not learn whether it is authenticated, and may close the connection.
 Silent when: a part of the frame was not captured.
-How to mend it: Set code in every sasl-outcome as a ubyte. Encode code 0 (ok) explicitly, not as null and
-not by an empty list.
+How to mend it: Set the field `code` of every sasl-outcome, with the type `ubyte`. Encode code 0 (ok)
+explicitly, not as null and not by an empty list.
 """

@@ -46,8 +46,8 @@ Evidence: the data offset in octet 4 of the frame
 Why it matters: The frame is malformed. The receiver must close the connection, and all its sessions and links
 end.
 Silent when: octets before the frame were not captured.
-How to mend it: Write the data offset in words of 4 octets. Use DOFF 2 for a frame without extended header.
-Check that you do not write 0, or the offset of another field.
+How to mend it: Count the data offset in units of 4 octets. Use DOFF 2 for a frame without extended header.
+Check that you write neither 0 nor the offset of another field.
 """
 
 
@@ -62,7 +62,7 @@ Evidence: the size and the data offset in octets 0 to 4 of the frame
 Why it matters: The frame has no place for its body. The receiver cannot decode the frame and closes the
 connection with a framing error.
 Silent when: octets before the frame were not captured.
-How to mend it: Write the data offset in words of 4 octets, not in octets. Four times DOFF must not exceed the
+How to mend it: Count the data offset in units of 4 octets, not in octets. Four times DOFF must not exceed the
 frame size. For a frame without extended header, DOFF is 2.
 """
 
@@ -75,8 +75,8 @@ F_TYPE_KNOWN: Final = RULES.rule(
 Demands: The type of a frame must be 0x00 for AMQP or 0x01 for SASL. The specification defines no other type.
 Source: transport.xml section framing > Frame Layout
 Evidence: the type in octet 5 of the frame
-Why it matters: The specification defines no meaning for the frame. The receiver cannot interpret its body and
-closes the connection with a framing error.
+Why it matters: The specification defines no meaning for a frame of another type. The receiver cannot
+interpret the frame body and closes the connection with a framing error.
 Silent when: octets before the frame were not captured.
 How to mend it: Write type 0x00 into the header of AMQP frames and 0x01 into the header of SASL frames. Check
 that the size of the previous frame is right, because a wrong size shifts the frame header.
@@ -89,14 +89,14 @@ F_BODY_PERF: Final = RULES.rule("F-BODY-PERF", "MUST", "keyword", usual_answer="
 def frame_body_that_is_no_performative(case: Case10, problem: Problem) -> None:
     """A peer sends an AMQP frame whose body does not begin with a performative.
 
-    Demands: The body of an AMQP frame that is not empty must begin with one of the nine performatives,
-    encoded as a described type.
+    Demands: If an AMQP frame has a body, this body must begin with one of the nine performatives, encoded as
+    a described type.
     Source: transport.xml section framing > AMQP Frames
     Evidence: the descriptor at the start of the frame body
     Why it matters: The receiver cannot know the purpose of the frame. The receiver refuses the frame with a
     decode error and may close the connection.
     Silent when: a part of the frame was not captured. Another rule, SA-FRAME-TYPE, reports a SASL
-    performative in an AMQP frame within the SASL layer.
+    performative that an AMQP frame carries while the SASL layer is in use.
     How to mend it: Begin the body of every non-empty AMQP frame with one of the nine performatives, encoded
     as a described list. To send a heartbeat, send a frame without any body.
     """
@@ -128,13 +128,13 @@ def sasl_value_in_an_amqp_frame(case: Case10) -> None:
 F_BODY_PAYLOAD: Final = RULES.rule(
     "F-BODY-PAYLOAD", "MUST NOT", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer puts octets after a performative that has no payload.
+"""A peer puts octets after a performative that cannot have a payload.
 
 Demands: Only a transfer may have octets after its performative, namely its payload.
 Source: transport.xml section framing > AMQP Frames
 Evidence: octets in the frame after the list of the performative
 Why it matters: Only a transfer carries a payload. The receiver ignores these octets or refuses the frame.
-The octets can also be a sign of a wrong frame size.
+Octets after the performative can also be a sign of a wrong frame size.
 Silent when: a part of the frame was not captured.
 How to mend it: End every frame except transfer with the last octet of its performative. Compute the frame
 size and the size of the list from the encoded octets, not from the length of a reused buffer.
@@ -148,8 +148,8 @@ Demands: A protocol header must consist of `AMQP` in upper case, a protocol id, 
 minor and revision.
 Source: transport.xml section version-negotiation
 Evidence: the first 8 octets of the stream
-Why it matters: The other peer cannot know which protocol is in use. The other peer ends the connection,
-or answers with a protocol header and closes.
+Why it matters: The other peer cannot know which protocol is in use. The other peer ends the connection, or
+answers with a protocol header and then closes the connection.
 Silent when: the start of the stream was not captured, or when the stream begins with TLS, which may contain
 AMQP. The rule is also silent when the server speaks another protocol, for example HTTP, because the client
 has then connected to a wrong port.
@@ -186,13 +186,14 @@ def second_header_behind_the_first(case: Case10, problem: Problem) -> None:
     Evidence: a further protocol header, frames of AMQP 0-9-1, or lists of fields that fit only the draft of
     April 2011
     Why it matters: The other peer expects frames of the layer that the previous header announced. The other
-    peer cannot decode the header as a frame and may close the connection.
+    peer cannot decode the second header as a frame and may close the connection.
     Silent when: octets between the two protocol headers were not captured, or when both peers had sent close.
     Another rule, C-CLOSE-NOREUSE, reports a protocol header after both closes.
     Only possible because: The specification leaves room to read these octets as legal, or a newer
     specification may define them.
-    How to mend it: Send one protocol header per layer. Send the AMQP header only after the SASL exchange has
-    ended, and never a second time on the same connection. To try another version, open a new connection.
+    How to mend it: Send one protocol header per layer. Send the AMQP header only after SASL authentication
+    has ended, and never send this header a second time on the same connection. To try another version, open a
+    new connection.
     """
     me = case.me
     if (me.closing.sent and me.closing.received) or me.headers.sent == 0:

@@ -58,15 +58,15 @@ def section_added(way: Way, name: str) -> Finding:
     """A broker forwards a message with a bare-message section that the message did not have when it arrived.
 
     Demands: An intermediary must not add a section to the bare message. The final specification forbids
-    additions with 'may not'. The drafts csd01 and csprd02 forbid additions with MUST NOT.
+    additions with the words 'may not'. The drafts csd01 and csprd02 forbid additions with MUST NOT.
     Source: messaging.xml section message-format
     Evidence: the sections of the message before and after the broker
-    Why it matters: The receiver attributes the added section to the original sender, although the sender left
-    it out. A signature over the bare message becomes invalid.
-    Silent when: either connection was not captured, or when the message has no message-id or shares its
-    message-id with another message.
-    Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
-    second message may have created a message of its own.
+    Why it matters: The receiver attributes the added section to the original sender, although the original
+    sender did not write this section. A signature over the bare message becomes invalid.
+    Silent when: one of the broker's two connections was not captured, or when the message has no message-id
+    or shares its message-id with another message.
+    Only possible because: The rule treats two messages with the same message-id as one forwarded message.
+    However, the second message may be a new message whose sender used the same message-id.
     How to mend it: Forward only the bare-message sections that were received. Put broker information into
     message-annotations or delivery-annotations, not into properties or application-properties.
     """
@@ -83,16 +83,16 @@ M_PROPS_UNALTERED: Final = RULES.rule("M-PROPS-UNALTERED", "MUST", "lower-case")
 def properties_altered(way: Way) -> Finding:
     """A broker forwards a message with a changed properties section.
 
-    Demands: An intermediary must not change the properties section. The final specification says 'must' in
-    lower case. The drafts csd01 and csprd02 say MUST.
+    Demands: An intermediary must not change the properties section. The final specification writes 'must' in
+    lower case. The drafts csd01 and csprd02 write MUST.
     Source: messaging.xml section message-format > properties
     Evidence: the octets of the properties section before and after the broker
     Why it matters: The properties belong to the original sender. Receivers act on values that the sender did
     not set, and a signature over the properties becomes invalid.
-    Silent when: either connection was not captured, or when the message has no message-id or shares its
-    message-id with another message.
-    Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
-    second message may have created a message of its own.
+    Silent when: one of the broker's two connections was not captured, or when the message has no message-id
+    or shares its message-id with another message.
+    Only possible because: The rule treats two messages with the same message-id as one forwarded message.
+    However, the second message may be a new message whose sender used the same message-id.
     How to mend it: Forward the properties section exactly as it was received. Put values of the broker into
     message-annotations or delivery-annotations instead of filling or replacing fields of properties.
     """
@@ -109,12 +109,12 @@ def bare_message_altered(way: Way, name: str, how: str) -> Finding:
     octet, without encoding them again.
     Source: messaging.xml section message-format
     Evidence: the octets of the bare message before and after the broker
-    Why it matters: Receivers get other octets than the sender sent. Content may change, and a signature over
-    the bare message becomes invalid.
-    Silent when: either connection was not captured, or when the message has no message-id or shares its
-    message-id with another message.
-    Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
-    second message may have created a message of its own.
+    Why it matters: Receivers do not get the octets that the original sender sent. Content may change, and a
+    signature over the bare message becomes invalid.
+    Silent when: one of the broker's two connections was not captured, or when the message has no message-id
+    or shares its message-id with another message.
+    Only possible because: The rule treats two messages with the same message-id as one forwarded message.
+    However, the second message may be a new message whose sender used the same message-id.
     How to mend it: Forward the octets of properties, application-properties and body as you received them. Do
     not decode and encode these sections again, and do not merge or split body sections.
     """
@@ -136,7 +136,8 @@ def entries_shuffled(way: Way) -> Finding:
     Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
     and is silent about later messages. The rule is also silent when only one of the broker's two connections
     was captured.
-    Only possible because: The forwarded message may be another message than the one that the broker received.
+    Only possible because: The forwarded message may be a different message from the one that the broker
+    received.
     How to mend it: Forward the octets of application-properties as they were received. If you must decode
     application-properties, store the entries in a map that preserves their order, not in a hash map.
     """
@@ -153,8 +154,8 @@ M_ANN_PROPAGATE: Final = RULES.rule("M-ANN-PROPAGATE", "MUST", "keyword")
 def annotations_dropped(way: Way, count: int) -> Finding:
     """A broker forwards a message without a message-annotation that the message had when it arrived.
 
-    Demands: An intermediary must forward message-annotations unless it adds to them or changes them on
-    purpose.
+    Demands: An intermediary must forward all message-annotations unchanged, unless it adds or changes an
+    annotation on purpose.
     Source: messaging.xml section message-format > message-annotations
     Evidence: the message-annotations before and after the broker
     Why it matters: Message-annotations are meant for every node on the path. Information that one node added
@@ -180,16 +181,16 @@ def ttl_kept(way: Way, came: i64, left: i64) -> Finding:
     """A broker keeps a message for a while and forwards the message with a ttl that is not lower than on
     arrival.
 
-    Demands: An intermediary should reduce the ttl by the time that it kept the message. The draft csprd02
-    writes this demand with SHOULD.
+    Demands: An intermediary should reduce the ttl by the time for which it kept the message. The draft
+    csprd02 writes the keyword SHOULD here.
     Source: messaging.xml section message-format > header.ttl
-    Evidence: the ttl of the message before and after the broker, and the time between
+    Evidence: the ttl of the message before and after the broker, and the time between arrival and forwarding
     Why it matters: The receiver assumes a longer remaining lifetime than the message has. A message that
     should have expired stays valid.
-    Silent when: either connection was not captured, or when the broker had the message for less than a
-    second.
-    Possible because: The rule recognizes the two messages as one by their message-id. The sender of the
-    second message may have created a message of its own.
+    Silent when: one of the broker's two connections was not captured, or when the broker had the message for
+    less than a second.
+    Possible because: The rule treats two messages with the same message-id as one forwarded message. However,
+    the second message may be a new message whose sender used the same message-id.
     How to mend it: Record when the message arrived. When you forward the message, reduce the ttl in its
     header by the time since arrival.
     """
@@ -208,17 +209,17 @@ M_HDR_TTL_EXPIRED: Final = RULES.rule("M-HDR-TTL-EXPIRED", "SHOULD", "definition
 def sent_after_its_time(way: Way, ttl: i64) -> Finding:
     """A broker forwards a message whose ttl has expired.
 
-    Demands: An intermediary should drop or dead-letter a message whose ttl has expired.
+    Demands: An intermediary should drop a message whose ttl has expired, or move it to a dead-letter queue.
     Source: messaging.xml section message-format > header.ttl; messaging.xml section distribution-nodes
     Evidence: the ttl of the message, and the times of its arrival and of its delivery
     Why it matters: Receivers process a message whose content is no longer valid, for example an outdated
     order or price.
-    Silent when: either connection was not captured. The rule is also silent when the broker had the message
-    for less than 1.1 times the ttl of the message.
-    Possible because: The rule recognizes the two messages as one by their message-id. The sender of the
-    second message may have created a message of its own.
-    How to mend it: Compare the time since arrival with the ttl before each delivery. Drop or dead-letter the
-    message when the ttl has passed.
+    Silent when: one of the broker's two connections was not captured. The rule is also silent when the broker
+    had the message for less than 1.1 times the ttl of the message.
+    Possible because: The rule treats two messages with the same message-id as one forwarded message. However,
+    the second message may be a new message whose sender used the same message-id.
+    How to mend it: Compare the time since arrival with the ttl before each delivery. When the ttl has passed,
+    drop the message or move it to a dead-letter queue.
     """
     seconds = way.waited() / 1_000_000_000
     return way.finding(
@@ -238,15 +239,15 @@ M_HDR_DELCOUNT_ZERO: Final = RULES.rule(
 
 
 def counted_before_the_first(way: Way, count: i64) -> Finding:
-    """A broker sends a message for the first time with a delivery-count above 0 in the header.
+    """When a broker sends a message for the first time, the header already has a delivery-count above 0.
 
     Demands: On the first delivery of a message, the delivery-count in the header must be 0.
     Source: messaging.xml section message-format > header.delivery-count
     Evidence: earlier deliveries of a message with the same message-id
-    Why it matters: Receivers conclude that earlier deliveries of the message failed. Receivers may
-    dead-letter or drop the message too early.
-    Silent when: a part of the broker's frames to any client was not captured. The rule is also silent when
-    the message arrived at the broker with a delivery-count, or when the message has no message-id.
+    Why it matters: Receivers conclude that earlier deliveries of the message failed. Receivers may then drop
+    the message, or move it to a dead-letter queue, too early.
+    Silent when: frames that the broker sent to a client were not captured. The rule is also silent when the
+    message arrived at the broker with a delivery-count, or when the message has no message-id.
     Only possible because: The {peer} may have sent the message before on a connection that was not captured.
     How to mend it: Set the header's delivery-count to 0 on the first delivery. Increase delivery-count only
     after a delivery attempt that failed.
@@ -284,7 +285,7 @@ def _judge_bare(way: Way) -> Finding | None:
             return section_added(way, _SECTIONS[code])
     if came.sections != left.sections:
         return bare_message_altered(
-            way, "data", f"in {len(left.sections)} sections, not {len(came.sections)}"
+            way, "data", f"in {len(left.sections)} sections, but arrived in {len(came.sections)}"
         )
     for at, code in enumerate(came.sections):
         if came.sums[at] != left.sums[at]:

@@ -86,7 +86,7 @@ def detach_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) 
     performatives > detach.handle
     Evidence: the handle of the detach, and the handles of the same peer's attached links
     Why it matters: The detach belongs to no link. The other peer ends the session with
-    amqp:session:unattached-handle. If the session ends, all its other links end with it.
+    amqp:session:unattached-handle. The end of the session also ends all other links of the session.
     Silent when: the capture lacks octets that were sent after the begin of the session, because the missing
     octets may contain an attach.
     How to mend it: Send detach once per attach, with the handle of your own attach. Check whether you already
@@ -152,7 +152,7 @@ def sender_without_initial_delivery_count(case: Case10, body: Attach) -> None:
     Why it matters: The receiver counts its link-credit from the initial-delivery-count. Without
     initial-delivery-count, the two peers may disagree about the number of messages that may be sent.
     Silent when: never. The rule ignores a receiver's attach, because the other peer ignores the field
-    initial-delivery-count there.
+    initial-delivery-count in a receiver's attach.
     How to mend it: Set initial-delivery-count in every attach with role=sender, usually to 0. Encode the
     value 0 explicitly instead of omitting it as a default, because the field has no default.
     """
@@ -188,7 +188,7 @@ L_UNSETTLED_TYPES: Final = RULES.rule(
 
 def unsettled_map_of_other_types(case: Case10, what: str) -> None:
     """A peer sends an attach whose unsettled map has a key that is not a delivery-tag (binary), or a value
-    that is not a delivery state or null.
+    that is neither a delivery state nor null.
 
     Demands: The keys of the unsettled map must be delivery-tags (binary), and its values must be delivery
     states or null.
@@ -207,17 +207,17 @@ M_RES_NULLRCV_KEEP: Final = RULES.rule("M-RES-NULLRCV-KEEP", "SHOULD NOT", "keyw
 
 
 def unsettled_map_of_receiver_with_null(case: Case10) -> None:
-    """A receiver lists a delivery in its unsettled map with the value null, which states that the receiver
+    """A receiver lists a delivery in its unsettled map with the value null, which means that the receiver
     holds nothing of the delivery.
 
     Demands: A receiver should not keep entries with the value null in its unsettled map.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 4)
     Evidence: null values in the unsettled map of a receiver's attach
     Why it matters: The sender has to send the whole message again under the old delivery-tag with
-    resume=true, instead of as a normal new delivery.
+    resume=true, instead of sending a normal new delivery.
     Silent when: never.
-    How to mend it: Omit deliveries without any state from the unsettled map of a receiver's attach. If
-    you kept a part of a delivery's data, list the delivery with the state `received`. If you hold an
+    How to mend it: Omit deliveries without any state from the unsettled map of a receiver's attach. If you
+    kept a part of the data of a delivery, list the delivery with the state `received`. If you hold an
     outcome, list the delivery with this outcome.
     """
     case.report(M_RES_NULLRCV_KEEP, "a receiver's unsettled map has a null value")
@@ -231,7 +231,7 @@ def _judge_unsettled_map(case: Case10, body: Attach) -> None:
             unsettled_map_with_null_key(case)
         elif not isinstance(key, bytes):
             unsettled_map_of_other_types(
-                case, f"a key of the unsettled map has the type {type_name(key)}, not binary"
+                case, f"a key of the unsettled map is of the type `{type_name(key)}`, not `binary`"
             )
         elif len(key) > 32:
             case.report(
@@ -252,11 +252,11 @@ def name_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link under the name of another link that it already has in the same direction on the
     session.
 
-    Demands: Two containers must use a link name only once per direction.
+    Demands: Between two containers, each link name must be used only once per direction.
     Source: transport.xml section links > Naming a Link
     Evidence: the names and roles of the attaches, the container-ids, and the state of the earlier link
-    Why it matters: Only the name identifies a link. The wrong ends may be connected to each other, or the new
-    link may replace the old link.
+    Why it matters: Only the name identifies a link. If two links have the same name, the peers may join the
+    wrong link endpoints, or the new link may replace the old link.
     Silent when: the attach answers an attach of the other peer, or when octets since the first attach were
     not captured.
     Only possible because: The {peer} may move its own link to the new handle, which is allowed.
@@ -362,16 +362,17 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     Why it matters: The receiver may detach the link with amqp:link:transfer-limit-exceeded. The message that
     exceeds the credit may be lost.
     Silent when: the capture lacks octets that were sent after the attach of the link. The finding is reported
-    as possible, not as certain, when an older grant of link-credit, which the sender may have used, allows
-    the delivery. The finding is also reported as possible when the delivery is legal if aborted or resumed
-    deliveries use no credit. The specification leaves open whether such deliveries use credit.
+    as possible, not as certain, when an older grant of link-credit allows the delivery, because the sender
+    may have used the older grant. The finding is also reported as possible when the link-credit is enough for
+    the delivery if aborted and resumed deliveries are not counted. The specification does not say whether
+    aborted and resumed deliveries use credit.
     Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}.
     The flow had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read
     it. The specification does not say whether aborted or resumed deliveries use credit. If such deliveries
     use no credit, this delivery is not a fault.
     How to mend it: Compute the link-credit from each flow as the receiver's delivery-count plus its
-    link-credit minus your own delivery-count. Count one credit per delivery, and stop starting deliveries at
-    zero.
+    link-credit minus your own delivery-count. Subtract one credit per delivery, and start no delivery while
+    the link-credit is zero.
     """
     limits = link.credit.limits
     certainty = limits.judge(link.credit.count)
@@ -420,8 +421,8 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     Silent when: the attach of the receiver was not captured. The finding is reported as possible, not as
     certain, when the sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's attach has incomplete-unsettled=true, send only resumed deliveries.
-    After the deliveries in the map are settled, detach and attach the link again, until the receiver's
-    unsettled map is complete. Send new deliveries only with a complete unsettled map.
+    When the deliveries in the map are settled, detach the link and attach it again. Repeat these steps until
+    the receiver's unsettled map is complete, and only then send new deliveries.
     """
     theirs = link.peer_attach
     if theirs is not None and theirs.incomplete_unsettled and not body.resume and link.open is None:
@@ -447,8 +448,9 @@ def message_larger_than_agreed(case: Case10, link: LinkEnd, octets: int) -> None
     delivered.
     Silent when: the attach of the receiver was not captured. The finding is reported as possible, not as
     certain, when the sender may not yet have read the receiver's attach.
-    How to mend it: Read max-message-size from the receiver's attach and compare the encoded size of the whole
-    message, over all its transfers, before you send. Report larger messages to the application as an error.
+    How to mend it: Read max-message-size from the receiver's attach and compare this limit with the encoded
+    size of the whole message (the sum over all its transfers) before you send. Report larger messages to the
+    application as an error.
     """
     theirs = link.peer_attach
     if theirs is None or not theirs.max_message_size or not link.whole:
@@ -501,8 +503,8 @@ def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flo
     if link.whole and case.me.whole:
         case.report(
             L_DC_UNSET,
-            f"delivery-count is set to {body.delivery_count}, but must not be set before the sender's attach "
-            "has arrived",
+            f"the receiver's flow has delivery-count {body.delivery_count}, but must leave delivery-count "
+            "unset until the sender's attach has arrived",
             CERTAIN,
             {"link_state": link.state},
         )
@@ -516,8 +518,8 @@ L_DC_RECEIVER: Final = RULES.rule(
 def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A receiver sends a flow with a delivery-count that the sender has not reached.
 
-    Demands: A receiver's flow must state the sender's last known delivery-count plus the number of messages
-    received since.
+    Demands: The delivery-count of a receiver's flow must be the sender's last known delivery-count plus the
+    number of messages received since.
     Source: transport.xml section performatives > flow.delivery-count
     Evidence: the delivery-count of the receiver's flows, and the number of deliveries
     Why it matters: The sender adds the link-credit of the receiver's flow to the delivery-count of this flow.
@@ -559,12 +561,12 @@ def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) ->
     """A sender sends a flow without delivery-count, or with a delivery-count that does not match the
     deliveries that it has sent.
 
-    Demands: A sender's flow must state its current delivery-count: the initial value plus the number of
-    messages sent plus any drained credit.
+    Demands: The delivery-count of a sender's flow must be the sender's current value: the
+    initial-delivery-count plus the number of messages sent plus any drained credit.
     Source: transport.xml section performatives > flow.delivery-count
     Evidence: the sender's attach, its deliveries, and the delivery-count of its flows
-    Why it matters: The receiver adopts this delivery-count and computes its link-credit from it. The link may
-    stall, or the receiver may get too many messages.
+    Why it matters: The receiver adopts the sender's delivery-count and computes the link-credit from this
+    number. The link may stall, or the receiver may get too many messages.
     Silent when: the capture lacks octets that were sent after the attach of the link. If the receiver sent
     drain=true, the rule also accepts a higher delivery-count, up to the last delivery-count that the
     link-credit allows. The rule accepts a delivery-count that includes aborted, resumed and incomplete
@@ -592,7 +594,7 @@ def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) ->
     elif count > most or count < least:
         case.report(
             L_DC_SENDER,
-            f"the flow has delivery-count {value} instead of {raw(link.credit.count)}",
+            f"the sender's flow has delivery-count {value} instead of {raw(link.credit.count)}",
             CERTAIN,
             {"delivery_count": int(raw(link.credit.count))},
         )
@@ -606,18 +608,18 @@ L_CREDIT_OWNER: Final = RULES.rule(
 def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with more link-credit than the receiver has granted.
 
-    Demands: A sender's flow must state the link-credit that the receiver granted, reduced by the number of
-    deliveries sent since. A sender must not grant credit to itself.
+    Demands: The link-credit of a sender's flow must be the link-credit that the receiver granted, reduced by
+    the number of deliveries sent since. A sender must not grant credit to itself.
     Source: transport.xml section performatives > flow.link-credit; transport.xml section links > Flow Control
     Evidence: delivery-count plus link-credit of a sender's flow, and the receiver's grants
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
     counters and may end the link with an error.
     Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding is
-    reported as possible, not as certain, when link-credit that the receiver granted earlier allows the value.
-    The finding is also reported as possible, not as certain, when the sender may have copied the link-credit
-    of a receiver's flow without subtracting its own deliveries.
-    How to mend it: In a sender's flow, report the receiver's last link-credit, reduced by the number of
-    deliveries sent since. Do not fill in a constant or a local window size.
+    reported as possible, not as certain, when an earlier grant of link-credit by the receiver allows the
+    value. The finding is also reported as possible, not as certain, when the sender may have copied the
+    link-credit of a receiver's flow without subtracting its own deliveries.
+    How to mend it: In a sender's flow, set link-credit to the receiver's last link-credit, reduced by the
+    number of deliveries sent since. Do not fill in a constant or a local window size.
     """
     if not link.sender or not link.whole or not body.link_credit or body.delivery_count is None:
         return
@@ -644,16 +646,16 @@ L_DRAIN_OWNER: Final = RULES.rule(
 def sender_with_drain_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with drain=true although the receiver has never sent drain=true.
 
-    Demands: A sender's flow must repeat the receiver's last value of the field drain. A sender must not set
+    Demands: A sender's flow must repeat the receiver's last value of the field `drain`. A sender must not set
     drain=true by itself.
     Source: transport.xml section links > Flow Control (drain); transport.xml section performatives >
     flow.drain
-    Evidence: the field drain in the sender's flows and in the receiver's flows
-    Why it matters: Only the receiver can ask to drain the link. The receiver may conclude that its
-    link-credit was used up, and wait or grant credit again.
+    Evidence: the field `drain` in the sender's flows and in the receiver's flows
+    Why it matters: Only the receiver can ask to drain the link. The receiver may conclude that the sender
+    used up its link-credit, and may then wait or grant credit again.
     Silent when: the capture lacks octets that either peer sent after the attach of the link.
-    How to mend it: In a sender's flow, set the field drain to its value in the receiver's last flow. Do not
-    use drain=true to signal that no more messages are available.
+    How to mend it: In a sender's flow, set the field `drain` to the value that this field had in the
+    receiver's last flow. Do not use drain=true to signal that no more messages are available.
     """
     if link.sender and body.drain and link.credit.drain_end == UNKNOWN and link.whole and case.me.whole:
         case.report(
@@ -667,8 +669,8 @@ L_DRAIN_STATE: Final = RULES.rule(
 
 
 def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: bool) -> None:
-    """A sender answers drain=true with a flow that still has link-credit, or with a flow whose delivery-count
-    has not advanced far enough.
+    """A sender answers drain=true with a flow whose link-credit is not 0, or whose delivery-count has not
+    advanced far enough.
 
     Demands: A sender's flow that answers drain=true must have link-credit 0, and its delivery-count must have
     advanced by all link-credit that was left.
@@ -678,8 +680,8 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
     credit to be used up.
     Silent when: the capture lacks octets that were sent after the attach. The finding is reported as
     possible, not as certain, when the receiver has also granted other link-credit, to which the remaining
-    credit may belong. The finding is also reported as possible when deliveries were aborted, resumed or are
-    incomplete, because the specification does not say whether such deliveries use credit.
+    credit may belong. The finding is also reported as possible when deliveries were aborted or resumed, or
+    are incomplete, because the specification does not say whether such deliveries use credit.
     How to mend it: When you drain a link, add all remaining link-credit to delivery-count and set link-credit
     to 0. Send both new values in one flow.
     """

@@ -77,8 +77,8 @@ def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -
     message-annotations, properties, application-properties, body, footer.
     Source: messaging.xml section message-format
     Evidence: the order of the section descriptors
-    Why it matters: Receivers read the sections in the specified order. A section that comes too late may be
-    ignored, or the message may be refused as undecodable.
+    Why it matters: Receivers read the sections in the specified order. Receivers may ignore a section that
+    comes too late, or may refuse the message because they cannot decode it.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     How to mend it: Encode the sections in this order: header, delivery-annotations, message-annotations,
@@ -86,7 +86,10 @@ def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -
     section at the right place.
     """
     case.report(
-        M_SECT_ORDER, f"the section {name} comes after the section {last}", CERTAIN, {"sections": names[:16]}
+        M_SECT_ORDER,
+        f"the section {name} comes after the section {last}, but has to come before it",
+        CERTAIN,
+        {"sections": names[:16]},
     )
 
 
@@ -107,8 +110,8 @@ def section_twice(case: Case10, name: str, names: list[str]) -> None:
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     How to mend it: Encode header, delivery-annotations, message-annotations, properties,
-    application-properties and footer at most once. When you add entries to an existing section, merge them
-    instead of writing a second section.
+    application-properties and footer at most once. To add entries to a section that exists, put the entries
+    into this section instead of writing a second section.
     """
     case.report(M_SECT_ONCE, f"the message has two {name} sections", CERTAIN, {"sections": names[:16]})
 
@@ -145,7 +148,7 @@ def bodies_of_several_kinds(case: Case10, names: list[str]) -> None:
 
     Demands: All body sections of a message must be of the same kind.
     Source: messaging.xml section message-format
-    Evidence: two of the sections 0x75, 0x76 and 0x77 in one message
+    Evidence: two of the sections data (0x75), amqp-sequence (0x76) and amqp-value (0x77) in one message
     Why it matters: The body must consist of one kind of section. Receivers may read only a part of the
     content or refuse the message.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
@@ -227,7 +230,7 @@ Silent when: a part of the message was not captured, or when the message has a m
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
 How to mend it: Wrap every top-level value of the payload in the descriptor of one of the nine sections. Put
-the content itself into data, amqp-sequence or amqp-value, and check descriptor codes against the
+the content itself into a data, amqp-sequence or amqp-value section, and compare the descriptor codes with the
 specification.
 """
 
@@ -242,8 +245,7 @@ Demands: The joined payload of a delivery must consist of whole sections and not
 several transfers.
 Source: messaging.xml section message-format; transport.xml section links > Transferring Large Messages
 Evidence: the joined payload of the transfers
-Why it matters: The receiver can only refuse the message, or ignore the octets and lose the content that they
-carry.
+Why it matters: The receiver can only refuse the message, or ignore the extra octets and lose their content.
 Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 Another rule, T-SIZE-OVERRUN, reports a section whose last octets are missing.
 How to mend it: Encode application content inside a data section instead of writing it into the payload
@@ -264,15 +266,17 @@ def sections_in_another_format(case: Case10, message_format: i64) -> None:
     Source: messaging.xml section message-format > MESSAGE-FORMAT; transport.xml section definitions >
     message-format
     Evidence: the message-format of the transfer, and the payload
-    Why it matters: A receiver that does not know the message-format refuses the message, or passes it to the
-    application undecoded.
+    Why it matters: A receiver that does not know the message-format refuses the message, or passes the
+    message to the application without decoding it.
     Silent when: a part of the message was not captured, or when the message-format is the batch format of
     Event Hubs.
     Only possible because: Another message-format may have the same sections.
     How to mend it: Set message-format to 0 in the first transfer of every standard AMQP message. Use another
     message-format only for formats on which sender and receiver have agreed.
     """
-    message = f"the message-format is 0x{message_format:x}, but the message has the sections of format 0"
+    message = (
+        f"the message-format is 0x{message_format:x}, but the message has the sections of message-format 0"
+    )
     case.report_once(M_FMT_ZERO, message, POSSIBLE, {"message_format": int(message_format)})
 
 
@@ -281,8 +285,8 @@ M_SECT_TYPE: Final = RULES.rule(
 )
 """A sender puts a value of the wrong type into a message section.
 
-Demands: Each section must have the type that the specification gives it. Header, properties and amqp-sequence
-must be lists. Annotations, application-properties and footer must be maps. Data must be binary.
+Demands: Each section must have the type that the specification gives for this section. Header, properties and
+amqp-sequence must be lists. Annotations, application-properties and footer must be maps. Data must be binary.
 Source: messaging.xml section message-format (section types)
 Evidence: the format code after the section descriptor
 Why it matters: The receiver cannot decode the section. The receiver can only refuse the message.
@@ -296,7 +300,7 @@ or convert strings to binary for a data section.
 M_ANN_KEYTYPE: Final = RULES.rule(
     "M-ANN-KEYTYPE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A sender uses a key in annotations or in the footer that is neither a symbol nor a ulong.
+"""In annotations or in the footer, a sender uses a key that is neither a symbol nor a ulong.
 
 Demands: The keys of annotations and of the footer must be symbols or ulongs.
 Source: messaging.xml section message-format > annotations
@@ -313,13 +317,13 @@ instead of symbols.
 M_AP_KEY: Final = RULES.rule(
     "M-AP-KEY", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A sender uses a key in application-properties that is not a string.
+"""In application-properties, a sender uses a key that is not a string.
 
 Demands: The keys of application-properties must be strings.
 Source: messaging.xml section message-format > application-properties
 Evidence: the types of the keys in application-properties
-Why it matters: Selectors and receivers cannot refer to the entry. A receiver may refuse the message with a
-decode error.
+Why it matters: Message selectors and receivers cannot name the entry. A receiver may refuse the message with
+a decode error.
 Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 How to mend it: Encode the keys of application-properties as strings, not as symbols or numbers. Convert
 keys of other types to strings before you set application-properties.
@@ -352,8 +356,8 @@ Demands: A message-id or correlation-id must be a ulong, a uuid, a binary or a s
 Source: messaging.xml section message-format > message-id-ulong, message-id-uuid, message-id-binary,
 message-id-string, properties.message-id, properties.correlation-id
 Evidence: the types of message-id and correlation-id
-Why it matters: Receivers cannot match the identifier. Receivers can neither match replies to requests nor
-detect duplicates.
+Why it matters: Receivers cannot compare the identifier with other identifiers. Receivers can neither match
+replies to requests nor detect duplicates.
 Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.

@@ -58,8 +58,8 @@ def goes_on_with_unsupported_version(case: Case10, certainty: i64) -> None:
     and close the connection.
     Source: transport.xml section version-negotiation
     Evidence: a server header that differs from the client header, and frames before the FIN
-    Why it matters: The answer states the version that the server supports. The client must connect again, and
-    waits for the server to close.
+    Why it matters: The server's header shows which version the server supports. The client must connect
+    again, but first waits until the server closes the connection.
     Silent when: the server may not yet have received the client's protocol header, or when octets of either
     peer were not captured. The finding is reported as possible, not as certain, when the server may not yet
     have read the client's protocol header.
@@ -80,8 +80,8 @@ def goes_on_with_refused_protocol_id(case: Case10, certainty: i64) -> None:
     accepts, and close the connection.
     Source: transport.xml section version-negotiation
     Evidence: the protocol ids of both headers, and frames before the FIN
-    Why it matters: The answer demands SASL, TLS or neither of the two. The client must connect again, and
-    waits for the server to close.
+    Why it matters: With its protocol id, the server asks for SASL, for TLS or for plain AMQP. The client must
+    connect again, but first waits until the server closes the connection.
     Silent when: the server may not yet have received the client's protocol header, or when octets of either
     peer were not captured. The finding is reported as possible, not as certain, when the server may not yet
     have read the client's protocol header.
@@ -213,7 +213,7 @@ SA_HDR: Final = RULES.rule("SA-HDR", "MUST", "keyword")
 
 
 def sasl_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
-    """A protocol header for SASL has another version than 1.0.0.
+    """A peer sends a protocol header that announces SASL but has a version other than 1.0.0.
 
     Demands: Each peer must begin the SASL layer with the protocol header of id 3 and version 1.0.0.
     Source: security.xml section sasl
@@ -227,7 +227,8 @@ def sasl_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     """
     case.report(
         SA_HDR,
-        f"the protocol header for SASL has version {body.major}.{body.minor}.{body.revision}, not 1.0.0",
+        f"the protocol header that announces SASL has the version {body.major}.{body.minor}.{body.revision} "
+        "instead of 1.0.0",
     )
 
 
@@ -235,21 +236,22 @@ TL_HDR: Final = RULES.rule("TL-HDR", "MUST", "keyword")
 
 
 def tls_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
-    """A peer sends a TLS protocol header with another version than 1.0.0.
+    """A peer sends an AMQP protocol header that announces TLS but has a version other than 1.0.0.
 
-    Demands: Each peer must begin TLS within AMQP with the protocol header for TLS (protocol-id 2, version
-    1.0.0).
+    Demands: If TLS begins within an AMQP connection, each peer must first send the AMQP protocol header that
+    announces TLS (protocol-id 2, version 1.0.0).
     Source: security.xml section tls
     Evidence: the first octets in each direction
     Why it matters: Only version 1.0.0 of the TLS layer exists. The other peer cannot know which layer the
     header announces, and refuses the connection.
     Silent when: the header was not captured.
-    How to mend it: Send the octets `AMQP`, 2, 1, 0, 0 to start TLS in band. The protocol header carries the
-    version of the AMQP security layer, not the version of TLS.
+    How to mend it: Send the octets `AMQP`, 2, 1, 0, 0 to start TLS within an AMQP connection. The protocol
+    header carries the version of the AMQP security layer, not the version of TLS.
     """
     case.report(
         TL_HDR,
-        f"the protocol header for TLS has version {body.major}.{body.minor}.{body.revision}",
+        f"the AMQP protocol header that announces TLS has the version "
+        f"{body.major}.{body.minor}.{body.revision} instead of 1.0.0",
     )
 
 
@@ -257,10 +259,11 @@ TL_PURE: Final = RULES.rule("TL-PURE", "SHOULD NOT", "lower-case", by="server")
 
 
 def tls_header_at_the_tls_port(case: Case10) -> None:
-    """A server at port 5671 exchanges a TLS protocol header (protocol id 2) before TLS.
+    """A server at port 5671 sends an AMQP protocol header that announces TLS (protocol id 2) before TLS
+    begins.
 
-    Demands: A server at port 5671 (amqps) should start TLS at once, without the protocol header for TLS
-    (protocol-id 2).
+    Demands: A server at port 5671 (amqps) should start TLS at once, without the AMQP protocol header that
+    announces TLS (protocol-id 2).
     Source: transport.xml section definitions > SECURE-PORT; security.xml section tls > Alternative
     Establishment
     Evidence: port 5671, and the first octets of the stream
@@ -269,11 +272,12 @@ def tls_header_at_the_tls_port(case: Case10) -> None:
     Silent when: the server uses another port than 5671.
     Only possible because: Any service may use port 5671.
     How to mend it: On port 5671, start the TLS handshake immediately after the TCP connection is established.
-    Offer TLS with the protocol header (protocol id 2) only on other ports.
+    Only on other ports, announce TLS with the AMQP protocol header (protocol id 2).
     """
     case.report(
         TL_PURE,
-        f"a protocol header for TLS is sent at port {SECURE_PORT}, where TLS begins without this header",
+        f"an AMQP protocol header that announces TLS is sent at port {SECURE_PORT}, where TLS should "
+        "begin without this header",
         POSSIBLE,
     )
 
@@ -289,7 +293,7 @@ def reused_after_both_closes(case: Case10) -> None:
     Evidence: a protocol header after both closes
     Why it matters: A TCP connection carries one AMQP connection. The other peer is about to end the TCP
     connection, so the new AMQP connection fails.
-    Silent when: one of the closes was not captured, or may not yet have been received. The finding is
+    Silent when: one of the two closes was not captured, or may not yet have been received. The finding is
     reported as possible, not as certain, when octets were not captured, because the other peer may have begun
     a new connection.
     Possible because: The capture lacks octets that may contain the start of a new connection.
@@ -299,8 +303,8 @@ def reused_after_both_closes(case: Case10) -> None:
     me = case.me
     case.report(
         C_CLOSE_NOREUSE,
-        "a protocol header is sent after both peers have sent close (the other peer in packet "
-        f"{case.peer.closing.packet})",
+        "a protocol header is sent after both peers have sent close; the other peer's close is in packet "
+        f"{case.peer.closing.packet}",
         CERTAIN if me.closing.stands else POSSIBLE,
         {"connection_state": me.state},
         [int(me.closing.packet), int(case.peer.closing.packet)],
@@ -330,7 +334,8 @@ C_HDR_MISMATCH_READ: Final = RULES.rule("C-HDR-MISMATCH-READ", "SHOULD", "keywor
 def reset_after_another_header(case: Case10) -> None:
     """A peer resets the TCP connection after the two peers sent different protocol headers.
 
-    Demands: After two protocol headers that differ, a peer should read until the other peer ends its stream.
+    Demands: After the peers have sent different protocol headers, each peer should go on reading until the
+    other peer ends its stream.
     Source: transport.xml section version-negotiation
     Evidence: the order in which the TCP streams end
     Why it matters: The reset may discard octets that the other peer has not read yet, such as the protocol

@@ -23,11 +23,12 @@ D_RESUME_BOTH: Final = RULES.rule("D-RESUME-BOTH", "MUST", "keyword", by="sender
 
 
 def left_without_resuming(case: Case10, link: LinkEnd, lacking: int) -> None:
-    """A sender closes a link without having resumed all deliveries that both ends listed as unsettled.
+    """A sender closes a link without having resumed all deliveries that both peers had listed as unsettled.
 
     Demands: The sender must resume every delivery that both unsettled maps list.
     Source: transport.xml section links > Resuming Deliveries
-    Evidence: delivery-tags that both unsettled maps list, and for which no transfer with resume=true was sent
+    Evidence: delivery-tags that are in both unsettled maps, and for which no transfer with resume=true was
+    sent
     Why it matters: The receiver keeps the state of these deliveries and waits for the sender to resume them.
     The messages of these deliveries may be lost or stay unconfirmed.
     Silent when: the receiver detached the link first, when the link is only suspended, or when an error
@@ -65,7 +66,8 @@ def left_without_confirming(case: Case10, link: LinkEnd, lacking: int) -> None:
     octets were not captured.
     Only possible because: An event outside the capture may have interrupted the sender.
     How to mend it: For each delivery-tag that the receiver's unsettled map lists with an outcome, send a
-    transfer with resume=true and the state that you applied. Settle the delivery if the outcomes agree.
+    transfer with resume=true and the state that you applied. Settle the delivery if your outcome and the
+    receiver's outcome are the same.
     """
     case.report(
         M_RES_TERMRCV,
@@ -87,16 +89,17 @@ M_RES_RESEND_MUST: Final = RULES.rule(
 
 
 def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> None:
-    """A sender closes a link although the receiver's unsettled map does not list some unsettled deliveries,
-    and the sender has sent none of these deliveries again.
+    """A sender has unsettled deliveries that the receiver's unsettled map does not list. The sender closes
+    the link without sending any of these deliveries again.
 
-    Demands: If the receiver does not know an unsettled delivery, the sender must send the message again
-    as far as its delivery guarantee demands. The final specification names the guarantees at-least-once
+    Demands: If the receiver does not know an unsettled delivery, the sender must send the message again if
+    the sender's delivery guarantee requires this. The final specification names the guarantees at-least-once
     and at-most-once. The drafts csd01 and csprd02 name the guarantees exactly-once and at-least-once.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: unsettled deliveries that the receiver does not list, and the messages after the link was
     resumed
-    Why it matters: The messages are lost, although at-least-once delivery guarantees their arrival.
+    Why it matters: The messages are lost. This breaks the delivery guarantee at-least-once, under which every
+    message must arrive.
     Silent when: the receiver detached the link first, when the link is only suspended, or when an error
     occurred. The rule is also silent when the sender may not yet have read the receiver's attach, or when any
     new delivery was sent. The rule is also silent when octets were not captured.
