@@ -106,8 +106,8 @@ def description_in_another_script(case: Case10, tags: list[str]) -> None:
     en-US.
     Source: transport.xml section performatives > open.incoming-locales
     Evidence: the incoming-locales of the other peer's open, and the description of the error
-    Why it matters: A person has to read the error description. The other peer asked for English, so the user
-    of the other peer is perhaps unable to read the description.
+    Why it matters: An error description is text for a person to read. The other peer asked for English, so
+    the user of the other peer is perhaps unable to read the description.
     Silent when: the other peer's open was not captured. The rule is also silent when the other peer asks for
     languages other than English. The rule is also silent when most letters of the description are Latin
     letters.
@@ -133,15 +133,15 @@ L_REDIRECT_INFO: Final = RULES.rule(
 
 
 def redirect_with_wrong_address(case: Case10, key: str) -> None:
-    """A peer redirects a link with an invalid address: hostname, network-host or address is not a string, or
-    port is not a number.
+    """A peer redirects a link to an address with a value of the wrong type: hostname, network-host or address
+    is not a string, or port is not a number.
 
     Demands: The error of a link redirect may give hostname, network-host, port and address in its info map.
     Source: transport.xml section definitions > link-error redirect
     Evidence: a detach with amqp:link:redirect, and the entries of its info map
     Why it matters: The other peer cannot follow the redirect, so the link stays unusable for the application.
-    Silent when: hostname, network-host, port or address is missing from the info map, because the
-    specification requires none of these entries.
+    Silent when: every entry in the info map is valid. A missing entry is no fault, because the specification
+    requires none of the entries.
     How to mend it: In the info map of amqp:link:redirect, encode hostname, network-host and address as
     strings and port as an integer.
     """

@@ -16,6 +16,11 @@ __all__ = ["frame_before_header", "judge_any", "judge_close", "judge_open", "spe
 RULES: Final = Rules("amqp10/connection")
 
 
+def _frame(name: str) -> str:
+    """A frame by its name, as the subject of a message."""
+    return "an empty frame" if name == "empty" else name
+
+
 C_HDR_FIRST: Final = RULES.rule("C-HDR-FIRST", "MUST", "keyword")
 
 
@@ -32,7 +37,7 @@ def frame_before_header(case: Case10) -> None:
     How to mend it: Write the 8-octet protocol header as the first octets of the connection, before any frame.
     After SASL, write the AMQP header again before the open.
     """
-    case.report(C_HDR_FIRST, f"{case.record.frame.name} is sent before the protocol header")
+    case.report(C_HDR_FIRST, f"{_frame(case.record.frame.name)} is sent before the protocol header")
 
 
 C_OPEN_FIRST: Final = RULES.rule(
@@ -154,7 +159,7 @@ def frame_after_close(case: Case10) -> None:
         C_CLOSE_LAST,
         f"a second close is sent; the first close was in packet {first}"
         if name == "close"
-        else f"{'an empty frame' if name == 'empty' else name} is sent after the close in packet {first}",
+        else f"{_frame(name)} is sent after the close in packet {first}",
         CERTAIN if me.closing.stands else POSSIBLE,
         _state(case),
         [first],
@@ -348,7 +353,7 @@ def pipelined_empty_frame_off_channel_0(case: Case10) -> None:
 
     Demands: An empty frame must use channel 0 until the other peer's open has arrived.
     Source: transport.xml section connections > Idle Time-out
-    Evidence: the channel of the empty frame, and whether the empty frame comes before the other peer's open
+    Evidence: the channel of the empty frame, and the order of the empty frame and the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may close the connection because of a mere heartbeat.
     Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not

@@ -89,7 +89,7 @@ M_CT_NONDATA: Final = RULES.rule(
     "SHOULD",
     "keyword",
     by="sender",
-    note="Another sentence of the specification demands the opposite.",
+    note="Another sentence of the specification says the opposite.",
 )
 
 
@@ -358,7 +358,7 @@ def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
 
     Demands: All numbers must be big-endian unless the specification says otherwise.
     Source: types.xml section encodings
-    Evidence: a time in the message that is plausible only with its octets in reverse order
+    Evidence: a time in the message that is plausible only if its octets are read in reverse order
     Why it matters: AMQP sends the highest octet of a number first. A sender that does not convert the byte
     order sends wrong numbers, and receivers misread the time.
     Silent when: a part of the message was not captured, or when the message has a message-format other than

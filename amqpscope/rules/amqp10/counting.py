@@ -33,7 +33,7 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     Demands: If the receiver's flow has no delivery-count, the sender must use its own initial-delivery-count
     instead.
     Source: transport.xml section links > Flow Control (link-credit)
-    Evidence: a receiver's flow without delivery-count, and the deliveries after it
+    Evidence: a receiver's flow without delivery-count, and the deliveries after this flow
     Why it matters: Deliveries that the sender has already sent have used up a part of the link-credit. The
     sender exceeds the rest of the link-credit, and the receiver may detach the link.
     Silent when: the capture lacks octets that were sent after the attach. The rule is also silent when the
@@ -219,7 +219,7 @@ def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
 
     Demands: A receiver must not decrease its value of the field `available` below zero.
     Source: transport.xml section links > Flow Control (available)
-    Evidence: whether the field `available` of the receiver's flow has a value slightly below 2^32
+    Evidence: the field `available` of the receiver's flow (a value slightly below 2^32 shows the fault)
     Why it matters: Read as an unsigned number, the value means that about four billion messages wait.
     Silent when: the capture lacks octets that either peer sent after the attach.
     How to mend it: When you count down the number of available messages for each received message, stop at 0.

@@ -156,7 +156,7 @@ def aborted_before_it_began(case: Case10) -> None:
     Demands: A sender may abort only a delivery that it has already begun to send. There is one exception: in
     examples of the specification, a sender aborts a resumed delivery with its first transfer.
     Source: transport.xml section links > Transferring Large Messages (fragmentation diagrams)
-    Evidence: a transfer with aborted=true and without resume=true that is the first transfer of its delivery
+    Evidence: the first transfer of a delivery, if this transfer has aborted=true but not resume=true
     Why it matters: No delivery exists yet that could be aborted. The receiver may wait for a delivery that
     never comes, or may count the aborted transfer as a delivery.
     Silent when: the capture lacks octets that were sent after the attach, or when the delivery is resumed.

@@ -273,12 +273,12 @@ transfer without resume=true arrives, detach the link with an error, for example
 L_ERR_DETACH: Final = RULES.rule(
     "L-ERR-DETACH", "MUST", "keyword", note="The rule judges how a peer reacts to a fault of the other peer."
 )
-"""A receiver gets more deliveries than the link-credit that it granted allows, and detaches the link without
-an error.
+"""A receiver gets more deliveries than the granted link-credit allows, and detaches the link without an
+error.
 
 Demands: If the link endpoint of a peer fails, the peer must put the error into its detach.
 Source: transport.xml section links > Link Errors
-Evidence: whether the detach after the surplus deliveries has an error
+Evidence: the field `error` of the detach that follows the surplus deliveries
 Why it matters: The sender does not learn why the link is gone. The sender may attach the link again and
 repeat the fault.
 Silent when: the receiver may not yet have received the deliveries.

@@ -376,7 +376,8 @@ def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
     Demands: If a peer sends detach with closed=false while the other peer's detach with closed=true is on its
     way, the peer must attach the link again. After the attach, the peer must send a detach with closed=true.
     Source: transport.xml section links > Closing a Link
-    Evidence: a detach with closed=true that crosses a detach with closed=false, and the frames after them
+    Evidence: a detach with closed=true that crosses a detach with closed=false, and the frames after the two
+    detaches
     Why it matters: The other peer waits to learn that the link is closed at both ends. The other peer may
     keep the link's state and name in use.
     Silent when: the peer may not yet have read the other peer's detach, or when the other peer ended the

@@ -107,7 +107,7 @@ T_COMP_MULT_MAND: Final = RULES.rule(
 Demands: A field that is defined as both `multiple` and `mandatory` must have at least one value. In the final
 specification, only the field sasl-server-mechanisms is both `multiple` and `mandatory`.
 Source: types.xml section composite-types
-Evidence: a null or an array without elements in the field
+Evidence: the value of the field (null, or an array without elements)
 Why it matters: An empty array gives no more information than a missing field. The other peer has no value to
 choose from, so SASL authentication cannot continue.
 Silent when: a part of the frame was not captured, or when the field is missing. Another rule,
@@ -175,7 +175,7 @@ P_OPEN_MAND: Final = RULES.rule(
 
 Demands: An open must have a container-id.
 Source: transport.xml section performatives > open
-Evidence: whether the field container-id of the open is null or missing
+Evidence: the field container-id of each open
 Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
 links. The other peer may close the connection with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -191,7 +191,7 @@ P_BEGIN_MAND: Final = RULES.rule(
 
 Demands: A begin must have next-outgoing-id, incoming-window and outgoing-window.
 Source: transport.xml section performatives > begin
-Evidence: whether next-outgoing-id, incoming-window and outgoing-window of the begin are null or missing
+Evidence: the fields next-outgoing-id, incoming-window and outgoing-window of each begin
 Why it matters: Without these fields the peers cannot count transfers or apply flow control. The other peer
 may refuse the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -207,7 +207,7 @@ P_ATTACH_MAND: Final = RULES.rule(
 
 Demands: An attach must have the fields `name`, `handle` and `role`.
 Source: transport.xml section performatives > attach
-Evidence: whether the fields `name`, `handle` and `role` of the attach are null or missing
+Evidence: the fields `name`, `handle` and `role` of each attach
 Why it matters: The other peer cannot distinguish the link from other links, or does not know the
 direction of the link. The other peer may end the session.
 Silent when: a part of the frame was not captured.
@@ -223,7 +223,7 @@ P_FLOW_MAND: Final = RULES.rule(
 
 Demands: A flow must have incoming-window, next-outgoing-id and outgoing-window.
 Source: transport.xml section performatives > flow
-Evidence: whether incoming-window, next-outgoing-id and outgoing-window of the flow are null or missing
+Evidence: the fields incoming-window, next-outgoing-id and outgoing-window of each flow
 Why it matters: The other peer does not learn the state of the session. The other peer may keep a wrong
 window, or end the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -245,7 +245,7 @@ P_TRANSFER_MAND: Final = RULES.rule(
 
 Demands: A transfer must have a handle.
 Source: transport.xml section performatives > transfer
-Evidence: whether the field handle of the transfer is null or missing
+Evidence: the field `handle` of each transfer
 Why it matters: The receiver cannot assign the transfer to a link. The message is lost, and the receiver may
 end the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -261,7 +261,7 @@ P_DISP_MAND: Final = RULES.rule(
 
 Demands: A disposition must have the fields `role` and `first`.
 Source: transport.xml section performatives > disposition
-Evidence: whether the fields `role` and `first` of the disposition are null or missing
+Evidence: the fields `role` and `first` of each disposition
 Why it matters: The disposition does not show which deliveries it is about. These deliveries stay unsettled,
 and the other peer may end the session.
 Silent when: a part of the frame was not captured.
@@ -277,7 +277,7 @@ P_DETACH_MAND: Final = RULES.rule(
 
 Demands: A detach must have a handle.
 Source: transport.xml section performatives > detach
-Evidence: whether the field handle of the detach is null or missing
+Evidence: the field `handle` of each detach
 Why it matters: The detach does not show which link it is about. The link stays attached at the other peer, or
 the other peer ends the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -298,7 +298,7 @@ P_ERROR_MAND: Final = RULES.rule(
 
 Demands: An error must have a condition.
 Source: transport.xml section definitions > error
-Evidence: whether the field condition of the error is null or missing
+Evidence: the field `condition` of each error
 Why it matters: The error shows that something failed, but not what failed. The other peer cannot decide
 whether a retry makes sense.
 Silent when: a part of the frame was not captured.
@@ -319,7 +319,7 @@ P_RECEIVED_MAND: Final = RULES.rule(
 
 Demands: The delivery state `received` must have section-number and section-offset.
 Source: messaging.xml section delivery-state > received
-Evidence: whether section-number and section-offset of the delivery state are null or missing
+Evidence: the fields section-number and section-offset of each delivery state `received`
 Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. The
 sender has to send the whole message again.
 Silent when: a part of the frame was not captured.
@@ -341,7 +341,7 @@ P_DECLARED_MAND: Final = RULES.rule(
 
 Demands: The outcome `declared` must have a txn-id.
 Source: transactions.xml section coordination > declared
-Evidence: whether the field txn-id of the outcome is null or missing
+Evidence: the field txn-id of each outcome `declared`
 Why it matters: The controller has no txn-id, so it cannot use or discharge the transaction.
 Silent when: a part of the frame was not captured.
 How to mend it: Set txn-id in every outcome `declared` to the binary id of the new transaction. If no
@@ -362,7 +362,7 @@ P_DISCHARGE_MAND: Final = RULES.rule(
 
 Demands: A discharge must have a txn-id.
 Source: transactions.xml section coordination > discharge
-Evidence: whether the field txn-id of the discharge is null or missing
+Evidence: the field txn-id of each discharge
 Why it matters: The discharge ends no transaction. The work of the transaction is neither committed nor rolled
 back until the control link closes.
 Silent when: a part of the frame was not captured.
@@ -383,7 +383,7 @@ P_TXSTATE_MAND: Final = RULES.rule(
 
 Demands: A transactional-state must have a txn-id.
 Source: transactions.xml section coordination > transactional-state
-Evidence: whether the field txn-id of the transactional-state is null or missing
+Evidence: the field txn-id of each transactional-state
 Why it matters: The work belongs to no transaction, so a commit or rollback does not include it. The other
 peer may refuse the frame.
 Silent when: a part of the frame was not captured.
@@ -415,7 +415,7 @@ P_SASLCHAL_MAND: Final = RULES.rule(
 
 Demands: The field `challenge` of a sasl-challenge may be empty, but must not be null.
 Source: security.xml section sasl > sasl-challenge
-Evidence: whether the field `challenge` of the sasl-challenge is null or missing
+Evidence: the field `challenge` of each sasl-challenge
 Why it matters: Without the data of this field, the client has nothing to answer. Authentication stops, and
 the connection fails.
 Silent when: a part of the frame was not captured.
@@ -431,7 +431,7 @@ P_SASLRESP_MAND: Final = RULES.rule(
 
 Demands: The field `response` of a sasl-response may be empty, but must not be null.
 Source: security.xml section sasl > sasl-response
-Evidence: whether the field `response` of the sasl-response is null or missing
+Evidence: the field `response` of each sasl-response
 Why it matters: The server cannot continue authentication without the data of this field, and the connection
 fails.
 Silent when: a part of the frame was not captured.
@@ -447,7 +447,7 @@ P_SASLOUT_MAND: Final = RULES.rule(
 
 Demands: A sasl-outcome must have a code.
 Source: security.xml section sasl > sasl-outcome
-Evidence: whether the field code of the sasl-outcome is null or missing
+Evidence: the field `code` of each sasl-outcome
 Why it matters: The client does not learn whether it is authenticated, and may close the connection.
 Silent when: a part of the frame was not captured.
 How to mend it: Set the field `code` of every sasl-outcome, with the type `ubyte`. Encode code 0 (ok)
