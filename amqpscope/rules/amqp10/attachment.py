@@ -70,8 +70,8 @@ def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None
     Source: transport.xml section definitions > handle; transport.xml section performatives > detach
     Evidence: the order of both peers' detaches, and the next attach with the same handle
     Why it matters: According to one passage of the specification, a handle becomes free only when both peers
-    have closed the link. A receiver that keeps to this passage mistakes frames of the new link for frames of
-    the old link.
+    have closed the link. A receiver that waits for the detaches of both peers mistakes frames of the new link
+    for frames of the old link.
     Silent when: the capture lacks octets that were sent after the old link's attach.
     Only possible because: According to another passage of the specification, a handle becomes free as
     soon as the peer that uses the handle has sent its detach.
@@ -353,13 +353,13 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     Source: transport.xml section links > Resuming Deliveries
     Evidence: an attach with incomplete-unsettled=true, and the transfers, detaches and attaches after this
     attach
-    Why it matters: Both peers must first settle the deliveries in their unsettled maps and then resume the
-    link. Both peers must repeat these steps until the unsettled maps are complete. If new deliveries start
-    earlier, the unsettled maps do not become complete, and the state of unlisted deliveries stays unknown.
+    Why it matters: Both peers must settle the deliveries in their unsettled maps and resume the link, as
+    often as necessary, until the unsettled maps are complete. If new deliveries start earlier, the unsettled
+    maps do not become complete, and the state of unlisted deliveries stays unknown.
     Silent when: the sender's attach was not captured, or when the transfer resumes a delivery. After each
     attach, the rule reports only the first new delivery.
-    How to mend it: After an attach with incomplete-unsettled=true, send only transfers with resume=true. When
-    the deliveries in the unsettled maps are settled, detach and resume the link again. Repeat these steps
+    How to mend it: After an attach with incomplete-unsettled=true, send only transfers with resume=true.
+    Settle the deliveries in the unsettled maps, detach the link and resume the link, as often as necessary,
     until incomplete-unsettled is false in the attaches of both peers.
     """
     case.report(

@@ -102,8 +102,8 @@ def description_in_another_script(case: Case10, tags: list[str]) -> None:
     incoming-locales.
 
     Demands: A peer should write error texts in a language from the other peer's incoming-locales: the first
-    language that the writing peer supports. If the peer supports none of these languages, it should use
-    en-US.
+    language that the writing peer supports. A peer that supports no language from the other peer's
+    incoming-locales should use en-US.
     Source: transport.xml section performatives > open.incoming-locales
     Evidence: the incoming-locales of the other peer's open, and the description of the error
     Why it matters: An error description is text for a person to read. The other peer asked for English, so
@@ -217,8 +217,8 @@ def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
     Silent when: no delivery is unsettled on a link of the session, or when every attach was answered.
     Only possible because: The frame that was too large may have been a frame other than the attach.
     How to mend it: If the unsettled map exceeds the max-frame-size, send an attach with a part of the map and
-    incomplete-unsettled=true. Settle the deliveries in this part of the map, and then resume the link again
-    for the other deliveries.
+    incomplete-unsettled=true. Settle the deliveries in the part of the map that you sent, and then resume the
+    link again for the other deliveries.
     """
     case.report(
         L_UNSETTLED_INCOMPLETE,

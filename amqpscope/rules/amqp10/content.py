@@ -72,8 +72,8 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     Possible because: The {peer} may forward the content-type that the {peer} received. An empty content-type
     may mean that the message has no content-type.
     How to mend it: Set content-type to a media type such as `application/json`, or leave the field null.
-    Applications must not use content-type for their own type names. The field subject or
-    application-properties can hold such names.
+    Applications must not use content-type for their own type names. An application can put the names of its
+    own types into the field `subject` or into application-properties.
     """
     certainty = _certainty(case, content_type != "")
     case.report(
@@ -188,7 +188,7 @@ def compress_as_content_encoding(case: Case10, encoding: str) -> None:
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     Only possible because: The {peer} may have received the message with this content-encoding through HTTP or
-    e-mail. In this case, the {peer} may keep the content-encoding.
+    e-mail. Such a message may keep its content-encoding.
     How to mend it: Compress with gzip and set content-encoding to `gzip`, or send the body without
     compression and leave the field null.
     """
@@ -215,7 +215,7 @@ def several_content_encodings(case: Case10, encoding: str) -> None:
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     Only possible because: The {peer} may have received the message with this content-encoding through HTTP or
-    e-mail. In this case, the {peer} may keep the content-encoding.
+    e-mail. Such a message may keep its content-encoding.
     How to mend it: Apply at most one encoding to the body and name only that encoding in content-encoding.
     """
     case.report_once(
@@ -321,8 +321,8 @@ T_TIME_MS: Final = RULES.rule(
 
 
 def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None:
-    """A sender writes a time in a unit other than milliseconds into the properties of a message. Read as
-    milliseconds, the number is far from the time of the capture, but read in the other unit it is close.
+    """A sender writes a time in a unit other than milliseconds into the properties of a message. The number
+    gives a time close to the capture only if it counts seconds, microseconds or nanoseconds.
 
     Demands: A timestamp must count the milliseconds since 1970-01-01 UTC.
     Source: types.xml section encodings > timestamp

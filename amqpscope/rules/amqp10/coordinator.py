@@ -263,7 +263,7 @@ def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work)
     """A resource answers a rollback while a delivery acquired under the transaction is only partly sent.
 
     Demands: On a discharge with fail=true, a resource must complete or abort partly sent deliveries of the
-    transaction before it answers.
+    transaction before it answers the discharge.
     Source: transactions.xml section txn-work > Transactional Acquisition
     Evidence: a delivery of the transaction that is incomplete when the discharge is answered
     Why it matters: After the rollback, the controller still receives transfers of the transaction, although

@@ -137,7 +137,8 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     Possible because: The specification does not say whether aborted, resumed or incomplete deliveries use
     link-credit.
     How to mend it: On each flow of the receiver, compute link-credit as the receiver's delivery-count plus
-    its link-credit minus your own delivery-count, modulo 2^32. Put the computed link-credit into your flows.
+    the receiver's link-credit minus your own delivery-count, modulo 2^32. Put the computed link-credit into
+    your flows.
     """
     case.report(
         L_CREDIT_FORMULA,

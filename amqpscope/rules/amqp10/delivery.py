@@ -184,7 +184,7 @@ def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer)
     Why it matters: When the link is resumed, the peers cannot distinguish the two deliveries. A message may
     be lost or sent twice.
     Silent when: the settlement of the earlier delivery may not yet have been captured. The rule is also
-    silent when the earlier delivery has no delivery-id by which a disposition could settle it.
+    silent when the earlier delivery has no delivery-id by which a disposition could settle this delivery.
     How to mend it: Create delivery-tags from a counter of the link. Reuse a delivery-tag only after both
     peers have settled the earlier delivery.
     """
@@ -217,8 +217,8 @@ def delivery_id_in_use(case: Case10, value: int, other: Delivery) -> None:
     to another delivery of the session.
     Source: transport.xml section links; transport.xml section definitions > delivery-number
     Evidence: the delivery-ids on all links of the session in one direction
-    Why it matters: A disposition with this delivery-id may mean either delivery. The wrong message may be
-    settled.
+    Why it matters: A disposition with this delivery-id can be about either of the two deliveries. The wrong
+    message may be settled.
     Silent when: the capture lacks octets that were sent after the session's begin.
     How to mend it: Assign delivery-ids from one counter per session that all links share, not from one
     counter per link. Increase the counter under a lock if several threads send.

@@ -212,8 +212,8 @@ Silent when: the peer may not yet have received the attach, or when the peer sen
 afterwards. The finding is reported as possible, not as certain, when a minute has passed but nothing proves
 that the peer has read the attach. The finding is also reported as possible when the peer ended the session
 without an error.
-How to mend it: After you detach a link with an error, accept an attach of the same link only if its
-unsettled field is not null. If the unsettled field of the attach is null, send end with
+How to mend it: After you detach a link with an error, accept an attach of the same link only if the field
+`unsettled` of this attach is not null. If the field `unsettled` is null, send end with
 `amqp:session:errant-link`.
 """
 
@@ -326,7 +326,7 @@ Why it matters: A link can be attached only once at a time. Two attachments shar
 unclear to which attachment a delivery or link-credit belongs.
 Silent when: the peer may not yet have received the second attach, or when the peer has since sent nothing for
 the first attachment. The finding is reported as possible, not as certain, when the peer detached the first
-attachment without this error.
+attachment without the error `amqp:link:stolen`.
 How to mend it: When an attach arrives for a link that is already attached elsewhere, detach the first
 attachment with `amqp:link:stolen` before you use the new attachment.
 """

@@ -308,7 +308,8 @@ L_CLOSE_ANSWER: Final = RULES.rule("L-CLOSE-ANSWER", "MUST", "definition")
 
 
 def detach_never_answered(case: Case10, link: LinkEnd) -> None:
-    """A peer reads a detach with closed=true and does not answer it with a detach with closed=true.
+    """A peer reads a detach that has closed=true, and does not answer with a detach that also has
+    closed=true.
 
     Demands: A peer must answer a detach that has closed=true by a detach that also has closed=true.
     Source: transport.xml section links > Closing a Link
@@ -419,8 +420,8 @@ L_DRAIN_ADVANCE: Final = RULES.rule("L-DRAIN-ADVANCE", "MUST", "keyword", by="se
 
 
 def link_never_drained(case: Case10, link: LinkEnd) -> None:
-    """A sender reads a flow with drain=true, but does not use up its link-credit and does not return the
-    link-credit in a flow.
+    """A sender reads a flow with drain=true, but neither uses up the link-credit nor sends a flow that gives
+    up the rest of the link-credit.
 
     Demands: When a receiver asks to drain the link and the sender has nothing left to send, the sender must
     raise its delivery-count until no link-credit is left. After raising its delivery-count, the sender must

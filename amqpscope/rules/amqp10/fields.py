@@ -91,8 +91,8 @@ Demands: Several values in a field that is defined as `multiple` must be an arra
 list.
 Source: types.xml section composite-types
 Evidence: the format code of the field's value
-Why it matters: A receiver expects an array in this field. If the receiver refuses the list, the connection or
-link is not established.
+Why it matters: A receiver that expects an array may refuse the list, and then the connection or link is not
+established.
 Silent when: a part of the frame was not captured.
 How to mend it: In a field that is defined as `multiple`, encode several values as an array (`0xe0` or `0xf0`)
 whose element type is the type of the field. Encode a single value directly or as an array of one element.
@@ -129,8 +129,8 @@ T_COMP_REQUIRES: Final = RULES.rule(
 """A peer sends a value that is not of the kind (archetype) that its field requires, for example a `source` in
 the field `target`.
 
-Demands: A field may require an archetype, for example `source`, `target`, `outcome`, `address`, `message-id`
-or `txn-id`. Such a field may hold only values of types that provide this archetype.
+Demands: A field that requires an archetype (for example `source`, `target`, `outcome`, `address`,
+`message-id` or `txn-id`) may hold only values of types that provide this archetype.
 Source: transport.xml section performatives; messaging.xml section addressing; amqp.dtd 'requires'/'provides'
 Evidence: the descriptor or the primitive type of the value
 Why it matters: The receiver finds, for example, a `source` in place of a `target`, or a value that is not an
@@ -150,16 +150,16 @@ T_FIELDS_KEY: Final = RULES.rule(
 """A peer sends a map of the type `fields` with a key that is not a symbol.
 
 Demands: Every key of a map of the type `fields` must be a symbol and not null. The properties of a
-performative, the info of an error and the message-annotations of the outcome `modified` are maps of this
-type.
+performative, the info of an error and the message-annotations of the outcome `modified` are maps of the type
+`fields`.
 Source: transport.xml section definitions > fields
 Evidence: the types of the map's keys
 Why it matters: The other peer looks up the entries by symbol. The other peer does not find the entry, or
 refuses the frame with amqp:decode-error.
 Silent when: a part of the frame was not captured.
 How to mend it: Encode every key of a map of the type `fields` as a symbol, not as a string. The properties of
-open, begin and attach and the info of an error are maps of this type. If you use a client library, pass the
-keys of properties and of error info as symbols.
+open, begin and attach and the info of an error are maps of the type `fields`. If you use a client library,
+pass the keys of properties and of error info as symbols.
 """
 
 
@@ -192,8 +192,8 @@ P_BEGIN_MAND: Final = RULES.rule(
 Demands: A begin must have next-outgoing-id, incoming-window and outgoing-window.
 Source: transport.xml section performatives > begin
 Evidence: the fields next-outgoing-id, incoming-window and outgoing-window of each begin
-Why it matters: Without these fields the peers cannot count transfers or apply flow control. The other peer
-may refuse the session with amqp:invalid-field.
+Why it matters: Without next-outgoing-id, incoming-window and outgoing-window, the peers cannot count
+transfers or apply flow control. The other peer may refuse the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
 How to mend it: Send next-outgoing-id, incoming-window and outgoing-window in every begin as uint values.
 Encode the number 0 explicitly and not as null.
@@ -416,8 +416,8 @@ P_SASLCHAL_MAND: Final = RULES.rule(
 Demands: The field `challenge` of a sasl-challenge may be empty, but must not be null.
 Source: security.xml section sasl > sasl-challenge
 Evidence: the field `challenge` of each sasl-challenge
-Why it matters: Without the data of this field, the client has nothing to answer. Authentication stops, and
-the connection fails.
+Why it matters: Without a challenge, the client has nothing to answer. Authentication stops, and the
+connection fails.
 Silent when: a part of the frame was not captured.
 How to mend it: Set the field `challenge` of every sasl-challenge to the binary data that the SASL mechanism
 produces. Encode an empty challenge as a binary of zero octets, not as null.
@@ -432,8 +432,7 @@ P_SASLRESP_MAND: Final = RULES.rule(
 Demands: The field `response` of a sasl-response may be empty, but must not be null.
 Source: security.xml section sasl > sasl-response
 Evidence: the field `response` of each sasl-response
-Why it matters: The server cannot continue authentication without the data of this field, and the connection
-fails.
+Why it matters: The server cannot continue authentication without a response, and the connection fails.
 Silent when: a part of the frame was not captured.
 How to mend it: Set the field `response` of every sasl-response to the binary data that the SASL mechanism
 produces. Encode an empty response as a binary of zero octets, not as null.

@@ -133,8 +133,8 @@ F_BODY_PAYLOAD: Final = RULES.rule(
 Demands: Only a transfer may have octets after its performative, namely its payload.
 Source: transport.xml section framing > AMQP Frames
 Evidence: octets in the frame after the list of the performative
-Why it matters: Only a transfer carries a payload. The receiver ignores these octets or refuses the frame.
-Octets after the performative can also be a sign of a wrong frame size.
+Why it matters: Only a transfer carries a payload. The receiver ignores the octets after the performative or
+refuses the frame. Octets after the performative can also be a sign of a wrong frame size.
 Silent when: a part of the frame was not captured.
 How to mend it: End every frame except transfer with the last octet of its performative. Compute the frame
 size and the size of the list from the encoded octets, not from the length of a reused buffer.

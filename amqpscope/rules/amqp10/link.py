@@ -172,8 +172,8 @@ def unsettled_map_with_null_key(case: Case10) -> None:
     Demands: The unsettled map must not have null keys.
     Source: transport.xml section performatives > attach.unsettled
     Evidence: the keys of the unsettled map in the attach
-    Why it matters: No delivery can have null as its delivery-tag, so the entry identifies no delivery. The
-    other peer may refuse the attach with amqp:invalid-field.
+    Why it matters: No delivery can have null as its delivery-tag, so the entry with the null key identifies
+    no delivery. The other peer may refuse the attach with amqp:invalid-field.
     Silent when: never.
     How to mend it: Put only delivery-tags of real deliveries into the unsettled map. Skip local deliveries
     that have no delivery-tag yet.
@@ -368,11 +368,11 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     aborted and resumed deliveries use credit.
     Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}.
     The flow had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read
-    it. The specification does not say whether aborted or resumed deliveries use credit. If such deliveries
-    use no credit, this delivery is not a fault.
-    How to mend it: Compute the link-credit from each flow as the receiver's delivery-count plus its
-    link-credit minus your own delivery-count. Subtract one credit per delivery, and start no delivery while
-    the link-credit is zero.
+    it. The specification does not say whether aborted or resumed deliveries use credit. If aborted or resumed
+    deliveries use no credit, this delivery is not a fault.
+    How to mend it: For each flow of the receiver, compute the link-credit as the flow's delivery-count plus
+    the flow's link-credit minus your own delivery-count. Subtract one credit per delivery, and start no
+    delivery while the link-credit is zero.
     """
     limits = link.credit.limits
     certainty = limits.judge(link.credit.count)
@@ -421,8 +421,8 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     Silent when: the attach of the receiver was not captured. The finding is reported as possible, not as
     certain, when the sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's attach has incomplete-unsettled=true, send only resumed deliveries.
-    When the deliveries in the map are settled, detach the link and attach it again. Repeat these steps until
-    the receiver's unsettled map is complete, and only then send new deliveries.
+    Settle the deliveries in the map, detach the link and attach the link again, as often as necessary, until
+    the receiver's unsettled map is complete. Send new deliveries only after that.
     """
     theirs = link.peer_attach
     if theirs is not None and theirs.incomplete_unsettled and not body.resume and link.open is None:
@@ -491,8 +491,8 @@ def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flo
     Demands: A receiver must leave delivery-count unset until the sender's attach has arrived.
     Source: transport.xml section performatives > flow.delivery-count
     Evidence: a receiver's flow with delivery-count before the sender's attach
-    Why it matters: Only the sender sets the initial delivery-count. If the receiver guesses that number,
-    the sender computes another link-credit than the receiver intended.
+    Why it matters: Only the sender sets the initial delivery-count. If the receiver guesses the initial
+    delivery-count, the sender computes another link-credit than the receiver intended.
     Silent when: octets of the sender were not captured.
     How to mend it: Leave delivery-count unset in a receiver's flow until the sender's attach has arrived.
     After the sender's attach, count from its initial-delivery-count. Do not send delivery-count 0 as a
