@@ -124,7 +124,7 @@ def resumed_without_unsettled_map(case: Case10, link: LinkEnd) -> None:
     is not null.
     Source: transport.xml section links > Link Errors
     Evidence: a detach with an error, and then an attach with the same link name and a null unsettled map
-    Why it matters: An error destroys the link endpoint, so the link can only be resumed. Without the
+    Why it matters: An error destroys the link endpoint, so a new attach can only resume the link. Without the
     unsettled map, the other peer assumes that the attach was sent before the detach arrived.
     Silent when: the detach closed the link, or when the detach may not yet have reached the peer. The finding
     is reported as possible, not as certain, when the peer may not yet have read the detach.

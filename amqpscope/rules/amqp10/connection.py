@@ -35,7 +35,7 @@ def frame_before_header(case: Case10) -> None:
     cannot parse the stream.
     Silent when: the start of the peer's stream was not captured.
     How to mend it: Write the 8-octet protocol header as the first octets of the connection, before any frame.
-    After SASL, write the AMQP header again before the open.
+    After SASL, write a second protocol header, the one for AMQP, before the open.
     """
     case.report(C_HDR_FIRST, f"{_frame(case.record.frame.name)} is sent before the protocol header")
 

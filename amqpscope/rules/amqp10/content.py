@@ -299,8 +299,8 @@ def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
     Demands: The delivery-annotation with the key `rejected` is reserved, and its value must be an error.
     Source: (not in messaging.xml)
     Evidence: the value under the key `rejected` in the delivery-annotations
-    Why it matters: The key is reserved for the reason of a rejection. A receiver expects an error under the
-    key `rejected` and cannot read the value.
+    Why it matters: The key `rejected` is reserved for the reason of a rejection. A receiver expects an error
+    under the key `rejected` and cannot read the value.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. Under the final specification, the rule is always silent, because the final specification does not
     define the key `rejected`.
@@ -321,8 +321,8 @@ T_TIME_MS: Final = RULES.rule(
 
 
 def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None:
-    """A sender writes a time in a unit other than milliseconds into the properties of a message. The number
-    gives a time close to the capture only if it counts seconds, microseconds or nanoseconds.
+    """A sender writes a time in a unit other than milliseconds into the properties of a message. The time is
+    close to the time of the capture only if the number counts seconds, microseconds or nanoseconds.
 
     Demands: A timestamp must count the milliseconds since 1970-01-01 UTC.
     Source: types.xml section encodings > timestamp

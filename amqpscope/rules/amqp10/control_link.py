@@ -58,8 +58,8 @@ def coordinator_as_source(case: Case10, problem: Problem) -> None:
     Why it matters: A coordinator only receives declare and discharge messages and never sends any. The other
     peer may refuse the link with amqp:invalid-field.
     Silent when: a part of the frame was not captured, or when octets just before the frame were not captured.
-    How to mend it: Put the coordinator into the field target, and an ordinary source into the field source.
-    The controller attaches the control link as sender.
+    How to mend it: Put the coordinator into the field `target`, and an ordinary source into the field
+    `source`. The controller has to attach the control link as the sender.
     """
     case.report(TX_COORD_TARGET, f"{problem.path}: a coordinator may only be a target")
 
@@ -394,8 +394,8 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     discharge
     Why it matters: With the link-credit that is left, the sender of the link acquires further messages
     outside of any transaction.
-    Silent when: octets of either peer were not captured. The rule is also silent when the link-credit was
-    used up, withdrawn or drained as far as the controller could know.
+    Silent when: octets of either peer were not captured. The rule is also silent when, as far as the
+    controller could know, the link-credit was used up, withdrawn or drained.
     How to mend it: Before the discharge, send a flow with drain=true or with link-credit 0 on every link that
     acquires messages under the transaction. Wait until the sender's flow or transfers show that no
     link-credit is left.

@@ -216,8 +216,8 @@ def id_of_a_live_transaction(case: Case10, transaction: Transaction, certainty: 
     discharged.
     Only possible because: The first transaction may have ended without a discharge, for example by a time-out
     of the {peer}.
-    How to mend it: Create each txn-id from a counter or a random value that all control links share. Reuse a
-    txn-id only after its transaction is discharged.
+    How to mend it: Create each txn-id from a counter that all control links share, or from a random value.
+    Reuse a txn-id only after its transaction is discharged.
     """
     case.report(
         TX_ID_FRESH,
@@ -242,8 +242,8 @@ def committed_without_outcome(case: Case10, request: ControlRequest, work: Work)
     Transactions
     Evidence: the dispositions before the accepted discharge
     Why it matters: The controller treats the work as done but does not know what happened to the delivery.
-    Silent when: octets of either peer were not captured, or when the delivery was sent settled. The rule is
-    also silent when the link of the delivery was detached in the meantime.
+    Silent when: octets of either peer were not captured, or when the delivery was sent with settled=true. The
+    rule is also silent when the link of the delivery was detached in the meantime.
     How to mend it: Before accepting the discharge, send a disposition with a transactional-state, the txn-id
     and an outcome for every unsettled delivery posted under the transaction.
     """
@@ -374,8 +374,8 @@ def goes_on_after_a_settled_request(case: Case10, request: ControlRequest) -> No
     never learns that its request was not processed.
     Silent when: octets of either peer were not captured, or when the coordinator answered no later request on
     the link.
-    How to mend it: Check the settled flag of each transfer on a control link. If settled is true, detach the
-    link with an error.
+    How to mend it: Check the settled flag of each transfer on a control link. If a transfer has settled=true,
+    detach the link with an error.
     """
     packet = int(request.control.settled_packet)
     case.report(

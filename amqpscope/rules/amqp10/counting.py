@@ -187,7 +187,7 @@ def available_of_its_own(case: Case10, link: LinkEnd, value: int) -> None:
     this field.
 
     Demands: The field `available` of a receiver's flow must repeat the sender's last value of this field,
-    minus the number of messages received since. Only the sender may set a new value.
+    minus the number of messages received since. Only the sender may set a new value of the field `available`.
     Source: transport.xml section performatives > flow.available; transport.xml section links > Flow Control
     Evidence: the field `available` in a receiver's flow, and the same field in the sender's last flow
     Why it matters: Only the sender knows how many messages wait. Whoever reads the receiver's flow gets a

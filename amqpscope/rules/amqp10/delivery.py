@@ -239,8 +239,8 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     """A sender gives a new delivery a delivery-id that is not the next one after the last delivery-id of the
     session.
 
-    Demands: All links of a session in one direction share one sequence of delivery-ids. Each new delivery-id
-    should be one higher than the last delivery-id.
+    Demands: All links of a session that send in the same direction share one sequence of delivery-ids. Each
+    new delivery-id should be one higher than the last delivery-id.
     Source: transport.xml section sessions; transport.xml section links; transport.xml section definitions >
     delivery-number
     Evidence: the delivery-ids of the first transfers of deliveries, in the order in which these transfers
@@ -254,7 +254,8 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     Possible because: The {peer} skips delivery-ids but uses none twice. The specification can be read as
     allowing gaps between delivery-ids.
     How to mend it: Assign delivery-ids from one counter per session that all links share, and write the
-    transfers in the order of their delivery-ids. Take the next number under the lock that guards sending.
+    transfers in the order of their delivery-ids. Take the next delivery-id under the same lock that guards
+    the sending of frames.
     """
     case.report(
         D_ID_SEQ,

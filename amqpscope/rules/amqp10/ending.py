@@ -260,11 +260,11 @@ def end_never_answered(case: Case10, session: SessionEnd) -> None:
     connection ends
     Why it matters: The channel stays in use. The other peer waits for the answer and cannot release the
     session.
-    Silent when: the peer may not yet have read the end, when the other peer closed the connection, or when
+    Silent when: the peer may not yet have read the `end`, when the other peer closed the connection, or when
     octets were not captured.
     Possible because: The {peer} may have sent its answer after the end of the capture.
-    How to mend it: Answer every `end` with your own `end` on the session's outgoing channel. Do so even if
-    the received `end` carries an error, or if links are still attached.
+    How to mend it: Answer every `end` with your own `end` on the session's outgoing channel. Answer even an
+    `end` that carries an error, and answer even if links are still attached.
     """
     case.session = session
     case.report(

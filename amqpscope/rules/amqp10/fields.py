@@ -262,8 +262,8 @@ P_DISP_MAND: Final = RULES.rule(
 Demands: A disposition must have the fields `role` and `first`.
 Source: transport.xml section performatives > disposition
 Evidence: the fields `role` and `first` of each disposition
-Why it matters: The disposition does not show which deliveries it is about. These deliveries stay unsettled,
-and the other peer may end the session.
+Why it matters: The disposition does not show which deliveries it is about. The deliveries that the peer meant
+stay unsettled, and the other peer may end the session.
 Silent when: a part of the frame was not captured.
 How to mend it: Send the fields `role` and `first` in every disposition. Encode role=false and delivery-id 0
 explicitly and not as null.
@@ -450,5 +450,5 @@ Evidence: the field `code` of each sasl-outcome
 Why it matters: The client does not learn whether it is authenticated, and may close the connection.
 Silent when: a part of the frame was not captured.
 How to mend it: Set the field `code` of every sasl-outcome, with the type `ubyte`. Encode code 0 (ok)
-explicitly, not as null and not by an empty list.
+explicitly, and send neither null nor an empty list.
 """

@@ -205,8 +205,8 @@ def stream_ended_after_silence(case: Case10) -> bool:
     Silent when: octets of either peer were not captured, or when the other peer ended its stream first.
     Only possible because: The silence need not be the reason for the end of the stream.
     How to mend it: When the other peer has been silent for too long, send close with an error such as
-    amqp:resource-limit-exceeded before you end the TCP stream. Wait a limited time for the other peer's
-    close.
+    amqp:resource-limit-exceeded before you end the TCP stream. Then wait only a limited time for the other
+    peer's close.
     """
     me = case.me
     peer = case.peer

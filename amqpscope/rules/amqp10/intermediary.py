@@ -182,7 +182,7 @@ def ttl_kept(way: Way, came: i64, left: i64) -> Finding:
     arrival.
 
     Demands: An intermediary should reduce the ttl by the time for which it kept the message. The draft
-    csprd02 writes the keyword SHOULD here.
+    csprd02 writes this rule with the keyword SHOULD.
     Source: messaging.xml section message-format > header.ttl
     Evidence: the ttl of the message before and after the broker, and the time between arrival and forwarding
     Why it matters: The receiver assumes a longer remaining lifetime than the message has. A message that

@@ -422,7 +422,8 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     certain, when the sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's attach has incomplete-unsettled=true, send only resumed deliveries.
     Settle the deliveries in the map, detach the link and attach the link again, as often as necessary, until
-    the receiver's unsettled map is complete. Send new deliveries only after that.
+    the receiver's unsettled map is complete. Send new deliveries only after the receiver has sent a complete
+    unsettled map.
     """
     theirs = link.peer_attach
     if theirs is not None and theirs.incomplete_unsettled and not body.resume and link.open is None:

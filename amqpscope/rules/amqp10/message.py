@@ -286,14 +286,15 @@ M_SECT_TYPE: Final = RULES.rule(
 """A sender puts a value of the wrong type into a message section.
 
 Demands: Each section must have the type that the specification gives for this section. Header, properties and
-amqp-sequence must be lists. Annotations, application-properties and footer must be maps. Data must be binary.
+amqp-sequence must be lists. Annotations, application-properties and footer must be maps. A data section must
+be binary.
 Source: messaging.xml section message-format (section types)
 Evidence: the format code after the section descriptor
 Why it matters: The receiver cannot decode the section. The receiver can only refuse the message.
 Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 How to mend it: Encode header, properties and amqp-sequence as a list. Encode the annotations,
-application-properties and footer as a map. Encode data as binary. Put strings into an amqp-value section,
-or convert strings to binary for a data section.
+application-properties and footer as a map. Encode a data section as binary. Put strings into an amqp-value
+section, or convert strings to binary for a data section.
 """
 
 

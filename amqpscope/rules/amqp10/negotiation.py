@@ -223,7 +223,7 @@ def sasl_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     Silent when: the header was not captured. Another rule, C-HDR-FIRST, reports SASL frames without a
     protocol header.
     How to mend it: Send the octets `AMQP`, 3, 1, 0, 0 to start the SASL layer. If you also support AMQP
-    0-9-1, do not send the version octets of AMQP 0-9-1.
+    0-9-1, do not send the version octets of AMQP 0-9-1 in this header.
     """
     case.report(
         SA_HDR,

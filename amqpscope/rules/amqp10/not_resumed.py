@@ -98,8 +98,7 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: unsettled deliveries that the receiver does not list, and the messages after the link was
     resumed
-    Why it matters: The messages are lost. This breaks the delivery guarantee at-least-once, under which every
-    message must arrive.
+    Why it matters: The messages are lost. Lost messages break the delivery guarantee at-least-once.
     Silent when: the receiver detached the link first, when the link is only suspended, or when an error
     occurred. The rule is also silent when the sender may not yet have read the receiver's attach, or when any
     new delivery was sent. The rule is also silent when octets were not captured.
