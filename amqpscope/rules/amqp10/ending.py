@@ -58,7 +58,7 @@ def stream_ended_without_close(case: Case10) -> None:
         return
     case.report(
         C_CLOSE_SENT,
-        "the peer ends its stream without close",
+        "the stream ends without close",
         POSSIBLE,
         {"connection_state": case.me.state},
     )
