@@ -235,7 +235,10 @@ def test_the_reason_that_a_rule_itself_gives() -> None:
             "C-CLOSE-READON",
             "The capture does not show whether the program or the host of the client reset the connection.",
         ),
-        ("C-ERR-SCOPE", "The specification ties a condition to a frame only by the condition's name."),
+        (
+            "C-ERR-SCOPE",
+            "In the specification, only the name of a condition shows on which frame the condition belongs.",
+        ),
         (
             "M-RES-TERMMAP",
             "No capture can prove this fault, because no frame shows why the client sends the data again.",
