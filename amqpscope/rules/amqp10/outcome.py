@@ -36,25 +36,26 @@ D_ABORT_DISCARD: Final = RULES.rule(
 
 
 def outcome_of_an_aborted_delivery(case: Case10, number: i64, state: object, certainty: i64) -> None:
-    """A receiver states an outcome for a delivery that the sender aborted.
+    """A receiver sends an outcome for a delivery that the sender aborted.
 
     Demands: A receiver must discard all data of an aborted delivery, including the payload of the aborting
     transfer.
     Source: transport.xml section links > Transferring Large Messages; transport.xml section performatives >
     transfer.aborted
     Evidence: a receiver's disposition with an outcome for an aborted delivery
-    Why it matters: The receiver must discard the data of an aborted delivery. An outcome shows that the
-    receiver used the incomplete message.
+    Why it matters: The receiver must discard the data of an aborted delivery. An outcome for an aborted
+    delivery shows that the receiver used the incomplete message.
     Silent when: the disposition also names other deliveries, or when octets were not captured. The finding is
-    reported as possible, not as certain, when the receiver may not yet have read the abort.
+    reported as possible, not as certain, when the receiver may not yet have read the transfer that aborts the
+    delivery.
     How to mend it: When a transfer has aborted=true, discard all data of the delivery and remove the delivery
-    from the unsettled deliveries. Do not pass the delivery to the application, and send no disposition for
-    the delivery.
+    from the list of unsettled deliveries. Do not pass an aborted delivery to the application, and send no
+    disposition for this delivery.
     """
     what = _outcome(state)
     case.report(
         D_ABORT_DISCARD,
-        f"the receiver states {what} for delivery {raw(number)}, which the sender aborted",
+        f"the receiver sends {what} for delivery {raw(number)}, which the sender aborted",
         certainty,
         {"delivery_id": int(raw(number))},
     )
@@ -64,17 +65,19 @@ D_ABORT_SETTLED: Final = RULES.rule("D-ABORT-SETTLED", "MUST", "definition")
 
 
 def disposition_of_an_aborted_delivery(case: Case10, number: i64, certainty: i64) -> None:
-    """A peer sends a disposition for a delivery that was aborted and thereby settled.
+    """A peer sends a disposition for a delivery that the sender has aborted.
 
     Demands: An abort settles the delivery, so no later disposition should name the delivery.
     Source: transport.xml section performatives > transfer.aborted
     Evidence: a disposition with the delivery-id of an aborted delivery
-    Why it matters: The delivery no longer exists. The other peer cannot assign the disposition to a delivery
-    and may ignore it or report an error.
+    Why it matters: An aborted delivery no longer exists. The other peer cannot assign the disposition to a
+    delivery, and may ignore the disposition or report an error.
     Silent when: the disposition also names other deliveries, or when octets were not captured. The finding is
-    reported as possible, not as certain, when the peer may not yet have read the abort.
-    How to mend it: When a transfer has aborted=true, treat the delivery as settled. Both peers remove the
-    delivery from the unsettled deliveries at once, and send no disposition for its delivery-id.
+    reported as possible, not as certain, when the peer may not yet have read the transfer that aborts the
+    delivery.
+    How to mend it: When a transfer has aborted=true, treat the delivery as settled. Both peers must at once
+    remove an aborted delivery from their lists of unsettled deliveries, and must send no disposition for its
+    delivery-id.
     """
     case.report(
         D_ABORT_SETTLED,
@@ -90,18 +93,19 @@ M_RECEIVED_POS: Final = RULES.rule(
 
 
 def received_beyond_what_was_sent(case: Case10, delivery: Delivery, state: Received) -> None:
-    """A receiver's state `received` gives a position in the delivery that the sender has not sent yet.
+    """With the state `received`, a receiver reports more octets of a delivery than the sender has sent so
+    far.
 
     Demands: The position in a receiver's state `received` must lie within the octets that the sender has
     sent.
     Source: messaging.xml section delivery-state > received
-    Evidence: section-number and section-offset of the state `received`, and the payload sent so far
-    Why it matters: If the sender resumes the delivery from that position, the receiver misses the octets
-    before that position.
+    Evidence: section-number and section-offset of the state `received`, and the payload that was sent so far
+    Why it matters: If the sender later resumes the delivery from the reported position, octets before this
+    position are lost.
     Silent when: the capture lacks octets that were sent after the attach of the link, or when the delivery
     was resumed.
-    How to mend it: Set section-number and section-offset of the state `received` by the octets that you have
-    really stored. Count section-offset within the section, not from the start of the message.
+    How to mend it: Compute section-number and section-offset of the state `received` from the octets that you
+    have really stored. Count section-offset within the section, not from the start of the message.
     """
     case.report(
         M_RECEIVED_POS,
@@ -157,10 +161,10 @@ D_DISP_PARTIAL: Final = RULES.rule("D-DISP-PARTIAL", "SHOULD NOT", "wording", by
 
 
 def disposition_of_an_incomplete_delivery(case: Case10, delivery: Delivery) -> None:
-    """A sender states a delivery's state in a disposition before it has sent all transfers of the delivery.
+    """A sender sends a disposition for a delivery before it has sent all transfers of the delivery.
 
-    Demands: A sender should put a new state on the next transfer of an incomplete delivery, not into a
-    disposition.
+    Demands: If a delivery is incomplete, a sender should put a new state of the delivery on the next
+    transfer, not into a disposition.
     Source: transport.xml section performatives > disposition
     Evidence: a sender's disposition for a delivery whose last transfer has more=true
     Why it matters: The next transfer of the delivery could carry the new state. The receiver may read a
@@ -182,22 +186,22 @@ M_REJ_SPONT: Final = RULES.rule("M-REJ-SPONT", "SHOULD NOT", "keyword", by="send
 
 
 def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
-    """A sender states that a delivery was rejected, but the receiver did not reject it.
+    """A sender sends the outcome `rejected` for a delivery that the receiver did not reject.
 
-    Demands: A sender should not state the outcome `rejected` for a delivery that the receiver has not
+    Demands: A sender should not send the outcome `rejected` for a delivery that the receiver has not
     rejected.
     Source: messaging.xml section delivery-state > rejected
     Evidence: a sender's disposition with the outcome `rejected`, and the receiver's earlier dispositions for
     the delivery
     Why it matters: Only the receiver decides whether a delivery is rejected. The message counts as invalid,
-    although no receiver found a fault in it.
+    although no receiver found a fault in the message.
     Silent when: the capture lacks octets that either peer sent after the begin of the session.
-    How to mend it: State the outcome `rejected` only after the receiver's disposition with this outcome. If
-    the sender withdraws a message by itself, use the outcome `modified` instead.
+    How to mend it: As a sender, send the outcome `rejected` only after the receiver's disposition with this
+    outcome. If the sender withdraws a message by itself, use the outcome `modified` instead.
     """
     case.report(
         M_REJ_SPONT,
-        "the sender states that the delivery was rejected, but the receiver did not reject it",
+        "the sender sends the outcome `rejected` for a delivery that the receiver did not reject",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -211,20 +215,20 @@ def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> No
     """A sender chooses an outcome by itself and settles the delivery before the receiver has confirmed this
     outcome.
 
-    Demands: A sender that chooses an outcome by itself should first state the outcome without settling
-    the delivery. The sender should settle the delivery only after the receiver has confirmed the outcome.
+    Demands: A sender that chooses an outcome by itself should first send the outcome without settling the
+    delivery. The sender should settle the delivery only after the receiver has confirmed the outcome.
     Source: transport.xml section links > Transferring a Message
-    Evidence: a sender's disposition with settled=true and an outcome that the receiver has not stated
+    Evidence: a sender's disposition with settled=true and an outcome that the receiver has not sent
     Why it matters: The receiver may already have processed the delivery. The receiver learns too late which
     outcome the sender has applied.
     Silent when: the capture lacks octets that either peer sent after the begin of the session. The rule is
-    also silent when the receiver has stated any outcome.
-    How to mend it: Send the disposition with your outcome and settled=false first. Settle the delivery only
-    after a disposition of the receiver confirms this outcome.
+    also silent when the receiver has sent any outcome for the delivery.
+    How to mend it: First send a disposition with your outcome and settled=false. Settle the delivery only
+    after a disposition of the receiver has confirmed your outcome.
     """
     case.report(
         D_SND_SPONT,
-        f"the sender settles a delivery with {_outcome(state)}, but the receiver has stated no outcome",
+        f"the sender settles a delivery with {_outcome(state)}, but the receiver has sent no outcome",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -269,8 +273,8 @@ D_RCVMODE_FIRST: Final = RULES.rule("D-RCVMODE-FIRST", "MUST", "keyword", by="re
 
 
 def waits_for_the_sender_to_settle(case: Case10, number: i64, since: i64) -> None:
-    """A receiver states an outcome for a delivery but does not settle the delivery on a link with
-    rcv-settle-mode `first`.
+    """On a link with rcv-settle-mode `first`, a receiver sends an outcome for a delivery but does not settle
+    the delivery.
 
     Demands: On a link with rcv-settle-mode `first`, the receiver must settle each delivery by itself, without
     waiting until the sender settles the delivery.
@@ -278,10 +282,10 @@ def waits_for_the_sender_to_settle(case: Case10, number: i64, since: i64) -> Non
     > receiver-settle-mode
     Evidence: the settled flags of the receiver's dispositions
     Why it matters: The sender waits for the settlement and keeps the delivery unsettled.
-    Silent when: either end has settled the delivery or detached the link, or when octets were not captured.
+    Silent when: either peer has settled the delivery or detached the link, or when octets were not captured.
     Only possible because: The specification sets no time by which the receiver must settle a delivery.
-    How to mend it: Set settled=true on the disposition that carries the outcome when the link's
-    rcv-settle-mode is first. Wait for the sender's settled disposition only in rcv-settle-mode `second`.
+    How to mend it: When the link's rcv-settle-mode is `first`, set settled=true on the disposition that
+    carries the outcome. Wait for the sender's settled disposition only in rcv-settle-mode `second`.
     """
     case.report(
         D_RCVMODE_FIRST,

@@ -67,13 +67,13 @@ C_CLOSE_REASON: Final = RULES.rule(
 
 
 def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) -> None:
-    """A peer closes the connection without an error right after a fault of the other peer that calls for a
-    close with an error.
+    """Right after a fault of the other peer, a peer closes the connection without an error, although the
+    fault calls for a close with an error.
 
-    Demands: If a peer closes the connection because of an error, its close must state this error.
+    Demands: If a peer closes the connection because of an error, the close must contain this error.
     Source: transport.xml section connections > Closing a Connection; transport.xml section performatives >
     close.error
-    Evidence: the error of the close, and the fault before the close
+    Evidence: the error field of the close, and the fault before the close
     Why it matters: The other peer does not learn of its fault and may repeat the fault on the next
     connection.
     Silent when: the close answers a close of the other peer, or when the closing peer may not yet have
@@ -85,7 +85,7 @@ def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) ->
     """
     case.report(
         C_CLOSE_REASON,
-        f"close has no error, but the fault in packet {pending_error.packet} calls for "
+        f"close has no error, but the fault in packet {pending_error.packet} calls for a close with "
         f"{pending_error.condition}",
         POSSIBLE,
         {"connection_state": case.me.state},

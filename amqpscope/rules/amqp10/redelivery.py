@@ -38,7 +38,7 @@ M_ACQUIRED_HOLD: Final = RULES.rule(
 
 
 def sent_again_while_acquired(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again on a link on which the earlier delivery of the message is not settled.
+    """A server sends a message again on the same link before the earlier delivery of the message is settled.
 
     Demands: A message must stay acquired until its delivery is settled.
     Source: messaging.xml section distribution-nodes > Message States
@@ -57,7 +57,7 @@ def sent_again_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_ACQUIRED_HOLD,
-        f"the message is sent again while its delivery in packet {fate.packet} is unsettled",
+        f"the message is sent again while its earlier delivery in packet {fate.packet} is unsettled",
         fate,
         count,
     )
@@ -73,7 +73,8 @@ M_ACQUIRED_EXCL: Final = RULES.rule(
 
 
 def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message on one link while another link of the same node has acquired the message.
+    """A server sends a message on one link although another link of the same node has already acquired the
+    message.
 
     Demands: A message that one link has acquired must not be sent on another acquiring link until the first
     link releases the message.
@@ -82,8 +83,8 @@ def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None
     Why it matters: Two receivers have a message that only one receiver should have. Both receivers may
     process the message.
     Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
-    and is silent about later messages. The rule is also silent when one of the two sources does not state the
-    distribution-mode `move`.
+    and is silent about later messages. The rule is also silent when one of the two sources does not set
+    distribution-mode to `move`.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Mark a message as acquired when you send it on a link with distribution-mode `move`. Offer
@@ -92,7 +93,8 @@ def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None
     _report(
         case,
         M_ACQUIRED_EXCL,
-        f"the message is sent on another link while its delivery in packet {fate.packet} is unsettled",
+        "the message is sent on another link while its earlier delivery in packet "
+        f"{fate.packet} is unsettled",
         fate,
         count,
     )
@@ -108,7 +110,7 @@ M_ACCEPT_NORESEND: Final = RULES.rule(
 
 
 def sent_again_after_acceptance(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again on a link on which the message was accepted.
+    """A server sends a message again on the same link after the receiver has accepted the message.
 
     Demands: A source must not send a message again on a link after the receiver has accepted the message.
     Source: messaging.xml section addressing > Distribution Modes
@@ -118,13 +120,14 @@ def sent_again_after_acceptance(case: Case10, fate: Fate, count: int) -> None:
     and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: Remove a message from the source, or archive it for this link, as soon as the receiver's
-    disposition with the outcome `accepted` arrives. Check every path that puts messages back into the queue.
+    How to mend it: Remove a message from the source, or archive the message for this link, as soon as the
+    receiver's disposition with the outcome `accepted` arrives. Check every path in the code that puts
+    messages back into the queue.
     """
     _report(
         case,
         M_ACCEPT_NORESEND,
-        f"the message is sent again although it was accepted on this link (packet {fate.packet})",
+        f"the message is sent again, although it was accepted on this link (packet {fate.packet})",
         fate,
         count,
     )
@@ -158,7 +161,7 @@ def counted_though_accepted(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_ACC_COUNT,
-        f"delivery-count is {count}, but was {fate.count} when the message was accepted",
+        f"the message has delivery-count {count}, but had delivery-count {fate.count} when it was accepted",
         fate,
         count,
     )
@@ -191,7 +194,7 @@ def counted_though_released(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_REL_COUNT,
-        f"delivery-count is {count}, but was {fate.count} when the message was released",
+        f"the message has delivery-count {count}, but had delivery-count {fate.count} when it was released",
         fate,
         count,
     )
@@ -207,8 +210,8 @@ M_MOD_COUNT: Final = RULES.rule(
 
 
 def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again without a higher delivery-count after the receiver stated the outcome
-    `modified` with delivery-failed=true.
+    """After the receiver has sent the outcome `modified` with delivery-failed=true, a server sends the
+    message again without a higher delivery-count.
 
     Demands: The outcome `modified` with delivery-failed=true must raise the delivery-count of the message.
     Source: messaging.xml section delivery-state > modified.delivery-failed
@@ -219,14 +222,14 @@ def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
     and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: Raise delivery-count in the header by one when a disposition with the outcome `modified`
-    and delivery-failed=true arrives, before you send the message again.
+    How to mend it: When a disposition with the outcome `modified` and delivery-failed=true arrives, raise
+    delivery-count in the header by one before you send the message again.
     """
     _report(
         case,
         M_MOD_COUNT,
-        f"a delivery with delivery-count {fate.count} failed, and the message is sent again with "
-        f"delivery-count {count}",
+        f"the delivery with delivery-count {fate.count} failed, but the message is sent again with "
+        f"delivery-count {count}, which is not higher",
         fate,
         count,
     )
@@ -254,14 +257,14 @@ def not_counted_though_rejected(case: Case10, fate: Fate, count: int) -> None:
     and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: Raise delivery-count in the header by one when a disposition with the outcome `rejected`
-    arrives, before you send the message again.
+    How to mend it: When a disposition with the outcome `rejected` arrives, raise delivery-count in the header
+    by one before you send the message again.
     """
     _report(
         case,
         M_REJ_COUNT,
-        f"the message was rejected with delivery-count {fate.count}, and is sent again with "
-        f"delivery-count {count}",
+        f"the message was rejected with delivery-count {fate.count}, but is sent again with "
+        f"delivery-count {count}, which is not higher",
         fate,
         count,
     )
@@ -280,7 +283,7 @@ def called_first_though_acquired(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message with first-acquirer=true on a link although another link acquired the message
     earlier.
 
-    Demands: A message may have first-acquirer=true only if no other link acquired the message before.
+    Demands: A message may have first-acquirer=true only if no other link has acquired the message before.
     Source: messaging.xml section message-format > header.first-acquirer
     Evidence: earlier deliveries with the same message-id, and the header of the message
     Why it matters: With first-acquirer=true, a receiver wrongly concludes that no other receiver can have
@@ -295,7 +298,8 @@ def called_first_though_acquired(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_HDR_FIRSTACQ,
-        f"first-acquirer is true although the message was sent on another link before (packet {fate.packet})",
+        "the message has first-acquirer=true, although it was sent on another link before (packet "
+        f"{fate.packet})",
         fate,
         count,
     )
@@ -345,15 +349,15 @@ M_MOD_NOTHERE: Final = RULES.rule(
 
 
 def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again on the same link after the receiver stated the outcome `modified` with
-    undeliverable-here=true.
+    """After the receiver has sent the outcome `modified` with undeliverable-here=true, a server sends the
+    message again on the same link.
 
     Demands: After the outcome `modified` with undeliverable-here=true, the source must not send the message
     on the same link again.
     Source: messaging.xml section delivery-state > modified.undeliverable-here
     Evidence: later deliveries of the message on the same link
-    Why it matters: The receiver has stated that it cannot process the message. If the receiver
-    gets the message again, the receiver can only release or reject the message.
+    Why it matters: The receiver has reported that it cannot process the message. If the receiver gets the
+    message again, the receiver can only release or reject the message.
     Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
     and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
@@ -364,7 +368,8 @@ def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -
     _report(
         case,
         M_MOD_NOTHERE,
-        f"the message is sent again although the receiver set undeliverable-here=true (packet {fate.packet})",
+        "the message is sent again, although the receiver set undeliverable-here=true (packet "
+        f"{fate.packet})",
         fate,
         count,
     )
@@ -383,7 +388,7 @@ def annotations_not_applied(case: Case10, fate: Fate, count: int, key: str) -> N
     """A server sends a message again without an annotation that a receiver set with the outcome `modified`.
 
     Demands: The message-annotations of the outcome `modified` must be added to the message-annotations of the
-    message. These annotations must replace entries with the same key.
+    message. The new entries must replace entries of the message that have the same key.
     Source: messaging.xml section delivery-state > modified.message-annotations
     Evidence: the message-annotations of the next delivery
     Why it matters: The information that the receiver added for the next receiver is lost.
@@ -392,8 +397,8 @@ def annotations_not_applied(case: Case10, fate: Fate, count: int, key: str) -> N
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: When a disposition with the outcome `modified` carries message-annotations, add each entry
-    to the message-annotations of the stored message before you send the message again. Replace existing
-    values of the same key.
+    to the message-annotations of the stored message before you send the message again. If the message already
+    has an entry with the same key, replace the value of this entry.
     """
     _report(
         case,
@@ -426,7 +431,7 @@ def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -
     Why it matters: According to the default-outcome of the source, the message was accepted. The receiver now
     processes the message twice.
     Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
-    and is silent about later messages. The rule is also silent when the source states no default-outcome.
+    and is silent about later messages. The rule is also silent when the source has no default-outcome.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: When a delivery is settled without an outcome, apply the default-outcome of the source. If
@@ -435,8 +440,8 @@ def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -
     _report(
         case,
         M_DEFAULT_OUTCOME,
-        f"the message is sent again, but it was settled without an outcome (packet {fate.packet}), and the "
-        "default-outcome is `accepted`",
+        f"the message is sent again, although its earlier delivery (packet {fate.packet}) was settled "
+        "without an outcome, and the default-outcome of the source is `accepted`",
         fate,
         count,
     )
@@ -462,18 +467,18 @@ def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
     Why it matters: According to the default-outcome of the source, the message was accepted. The receiver
     gets the accepted message again.
     Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
-    and is silent about later messages. The rule is also silent when the source states no default-outcome.
+    and is silent about later messages. The rule is also silent when the source has no default-outcome.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: When a transaction is rolled back, check for each retired delivery whether the controller
-    has settled it. Apply the default-outcome of the source to settled deliveries and do not send them again.
+    has settled the delivery. Apply the default-outcome of the source to settled deliveries, and do not send
+    these deliveries again.
     """
     _report(
         case,
         TX_RET_DEFAULT,
-        "the message is sent again after the rollback, although its delivery (packet "
-        f"{fate.packet}) is settled "
-        "and the default-outcome is `accepted`",
+        "the message is sent again after the rollback, although its earlier delivery (packet "
+        f"{fate.packet}) is settled, and the default-outcome of the source is `accepted`",
         fate,
         count,
     )

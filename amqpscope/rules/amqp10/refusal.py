@@ -56,18 +56,19 @@ def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> 
     Demands: A receiver must ignore annotations with unknown keys that begin with `x-opt-`.
     Source: (only implied in messaging.xml)
     Evidence: the keys of the annotations, and the error of the detach
-    Why it matters: Senders rely on receivers to ignore annotations that they do not know and whose keys begin
-    with `x-opt-`. The refusal stops all deliveries on the link.
-    Silent when: another delivery, for which the receiver has stated no outcome, carries annotations with
-    other keys. Under the final specification, the rule is always silent, because the final specification
-    only implies the demand.
+    Why it matters: Senders rely on every receiver to ignore an annotation whose key is unknown to the
+    receiver and begins with `x-opt-`. The refusal stops all deliveries on the link.
+    Silent when: another delivery on the link has annotations with other keys, and the receiver has sent no
+    outcome for that delivery. Under the final specification, the rule is always silent, because the final
+    specification only implies this demand.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: Ignore annotations with unknown keys that begin with `x-opt-` and process the message. Do
     not detach the link because of an unknown key that begins with `x-opt-`.
     """
     case.report(
         M_ANN_XOPT_IGNORE,
-        "the receiver detaches with amqp:not-implemented although all received annotations begin with x-opt-",
+        "the receiver detaches the link with amqp:not-implemented, although the keys of all annotations "
+        "that it received begin with `x-opt-`",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -85,7 +86,8 @@ M_ANN_UNKNOWN_DETACH: Final = RULES.rule(
 
 
 def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
-    """A receiver accepts a message with an annotation key that no specification known to amqpscope defines.
+    """A receiver accepts a message that has a reserved annotation key, although no specification known to
+    amqpscope defines this key.
 
     Demands: A receiver must detach the link with amqp:not-implemented when a message has an annotation with
     an unknown key that does not begin with `x-opt-`. In one place, the drafts csd01 and csprd02 print the
@@ -94,8 +96,8 @@ def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     Evidence: the keys of the annotations, and the receiver's answer
     Why it matters: A receiver that does not know an annotation key must detach the link. If the receiver
     keeps the link, the effect of the annotation is lost.
-    Silent when: the key begins with `x-`, when the sender settled the delivery, or when a part of the message
-    was not captured.
+    Silent when: the annotation key begins with `x-`, when the sender settled the delivery, or when a part of
+    the message was not captured.
     Only possible because: The {peer} may know the key of the annotation.
     How to mend it: Compare the keys of annotations with the keys that your implementation supports. If a key
     is unknown and does not begin with `x-opt-`, detach the link with `amqp:not-implemented` instead of
@@ -122,12 +124,13 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     Demands: A receiver that cannot store a durable message should reject the message with
     amqp:precondition-failed if the source allows the outcome `rejected`. If the source does not allow this
     outcome, the receiver should detach the link with amqp:precondition-failed. The final specification writes
-    the keywords of these demands in lower case, and the draft csprd02 writes SHOULD and MUST.
+    the keywords of these demands in lower case. The draft csprd02 writes the keywords SHOULD and MUST in
+    upper case.
     Source: messaging.xml section message-format > header.durable
     Evidence: the outcomes of the source, the receiver's disposition, and the error of the detach
     Why it matters: A rejected message leaves the link open for other messages. The detach stops all
     deliveries on the link.
-    Silent when: the sender's source does not list the outcome `rejected`, or when the receiver has stated an
+    Silent when: the sender's source does not list the outcome `rejected`, or when the receiver has sent an
     outcome for the message.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: If the source lists `amqp:rejected:list` among its outcomes, reject a durable message that
@@ -136,7 +139,7 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     """
     case.report(
         M_HDR_DURABLE_REJECT,
-        "the receiver detaches with amqp:precondition-failed instead of rejecting a durable message",
+        "the receiver detaches the link with amqp:precondition-failed instead of rejecting a durable message",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -147,11 +150,11 @@ M_OUTCOMES_ACCEPTED: Final = RULES.rule("M-OUTCOMES-ACCEPTED", "MUST", "lower-ca
 
 
 def accepted_refused(case: Case10, condition: str) -> None:
-    """A sender whose source has neither outcomes nor a default-outcome detaches the link with an error after
-    the receiver accepted a delivery.
+    """A sender's source lists neither outcomes nor a default-outcome, and the sender detaches the link with
+    an error after the receiver has accepted a delivery.
 
     Demands: A source with neither outcomes nor a default-outcome must support the outcome `accepted`. The
-    draft csprd02 writes this demand with MUST.
+    draft csprd02 writes this demand with the keyword MUST.
     Source: messaging.xml section addressing > source.outcomes
     Evidence: the source in the sender's attach, and the sender's reaction to a disposition with the outcome
     `accepted`
@@ -165,8 +168,8 @@ def accepted_refused(case: Case10, condition: str) -> None:
     """
     case.report(
         M_OUTCOMES_ACCEPTED,
-        "the sender's source lists no outcomes, but the sender detaches with an error just after the "
-        "receiver sends the outcome `accepted`",
+        "the sender detaches the link with an error just after the receiver sends the outcome `accepted`, "
+        "which is allowed because the sender's source lists no outcomes",
         POSSIBLE,
         {"condition": condition},
     )
@@ -179,8 +182,8 @@ def empty_array_refused(case: Case10, field: str, condition: str) -> None:
     """A peer receives a field that holds an empty array, and answers with an error that is probably about
     this field.
 
-    Demands: In a field that is defined as multiple, a peer should treat an empty array of the right
-    element type like null.
+    Demands: In a field that may hold several values, a peer should treat an empty array of the right element
+    type like null.
     Source: types.xml section composite-types
     Evidence: a field with an empty array in an open or attach, and the error condition of the close or detach
     that follows
@@ -188,12 +191,12 @@ def empty_array_refused(case: Case10, field: str, condition: str) -> None:
     makes the peer incompatible with encoders that send empty arrays.
     Silent when: any other frame on the link or the connection could also be the reason for the error.
     Only possible because: The {peer} may have another reason for the error.
-    How to mend it: In a field that is defined as multiple, decode an empty array of the right element
-    type exactly like null. Do not require at least one element.
+    How to mend it: In a field that may hold several values, decode an empty array of the right element type
+    exactly like null. Do not require at least one element.
     """
     case.report(
         T_COMP_MULT_EMPTY,
-        f"the other peer's {field} is an empty array, and the peer answers with {condition}",
+        f"the other peer's field {field} is an empty array, and the peer answers with the error {condition}",
         POSSIBLE,
         {"field": field, "condition": condition},
     )
