@@ -20,25 +20,27 @@ D_RESUME_TGTONLY: Final = RULES.rule("D-RESUME-TGTONLY", "MUST", "keyword")
 
 
 def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> None:
-    """A receiver lists a delivery as unsettled again although the sender's previous attach did not list the
-    delivery.
+    """A receiver's unsettled map lists a delivery again, although the unsettled map of the sender's previous
+    attach did not list this delivery.
 
     Demands: If only the receiver's unsettled map lists a delivery, the sender must regard the delivery as
     settled at the receiver, and must not resume the delivery.
     Source: transport.xml section links > Resuming Deliveries
     Evidence: delivery-tags that only the receiver's unsettled map lists, and the later unsettled maps and
     transfers
-    Why it matters: Since the previous attach, the delivery counts as settled. A receiver that goes on listing
-    the delivery keeps the state of the delivery for ever.
+    Why it matters: Since the sender's previous attach, the delivery counts as settled. A receiver that
+    continues to list such a delivery keeps the state of the delivery for ever.
     Silent when: one of the attaches was not captured, or when the sender's unsettled map was null or
     incomplete. The rule is also silent when a delivery with this delivery-tag arrived later. The finding is
     reported as possible, not as certain, when the receiver may not yet have read the sender's attach.
     How to mend it: When the sender's attach arrives, compare its unsettled map with your own. If the sender's
-    map is complete, treat each delivery that only your map lists as settled, and remove it from your map.
+    map is complete and a delivery is only in your own map, treat the delivery as settled and remove the
+    delivery from your map.
     """
     case.report(
         D_RESUME_TGTONLY,
-        "the receiver lists a delivery as unsettled again, but the sender's previous attach did not list it",
+        "the receiver's unsettled map lists a delivery again, but the sender's previous attach did not list "
+        "this delivery",
         certainty,
         {"delivery_tag": tag[:32].hex()},
     )
@@ -61,16 +63,17 @@ D_RESUME_IGNORE: Final = RULES.rule("D-RESUME-IGNORE", "MUST", "keyword", by="re
 
 
 def outcome_of_what_is_to_be_ignored(case: Case10, number: i64) -> None:
-    """A receiver sends a disposition for a resumed delivery that its own attach does not list.
+    """A receiver sends a disposition for a resumed delivery that the receiver's own attach does not list.
 
-    Demands: A receiver must ignore a resumed delivery whose delivery-tag its own unsettled map does not list.
+    Demands: A receiver must ignore a resumed delivery if the receiver's unsettled map does not contain the
+    delivery-tag.
     Source: transport.xml section performatives > transfer.resume; transport.xml section links > Resuming
     Deliveries
     Evidence: the receiver's unsettled map, and a later disposition of the receiver
     Why it matters: The receiver must ignore a resumed delivery that its attach does not list. The receiver
     may have received the message before, and the application may then get the message twice.
     Silent when: one of the attaches was not captured, or when the unsettled map of the receiver is
-    incomplete. The rule is also silent when the disposition also names other deliveries.
+    incomplete. The rule is also silent when the disposition names other deliveries, too.
     How to mend it: Look up the delivery-tag of each transfer with resume=true in your own unsettled map. If
     the map is complete and does not contain the tag, discard the delivery and send no disposition.
     """
@@ -87,25 +90,26 @@ M_RES_DIFFER_ECHO: Final = RULES.rule("M-RES-DIFFER-ECHO", "SHOULD", "lower-case
 
 
 def outcome_not_echoed(case: Case10, number: i64, own: object, state: object) -> None:
-    """The two peers hold different outcomes for a resumed delivery, and the receiver does not send a
-    settled disposition with the sender's outcome.
+    """The two peers have different outcomes for a resumed delivery, and the receiver does not answer with the
+    sender's outcome and settled=true.
 
     Demands: If the outcomes of a resumed delivery differ, the receiver should repeat the sender's outcome and
-    settle the delivery. The draft csprd02 writes this demand with SHOULD.
+    settle the delivery. The draft csprd02 writes this demand with the keyword SHOULD.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
     Evidence: the receiver's disposition after the transfer with resume=true
-    Why it matters: Only the sender's outcome takes effect. The two peers go on disagreeing about the
-    delivery.
+    Why it matters: Only the sender's outcome takes effect. The two peers continue to disagree about the
+    outcome of the delivery.
     Silent when: one of the attaches was not captured, or when the receiver sends no state for the delivery.
-    How to mend it: When a resuming transfer states an outcome that differs from your own, adopt the sender's
-    outcome. Send a disposition with the sender's outcome and settled=true.
+    How to mend it: When a transfer resumes a delivery with an outcome that differs from your own outcome,
+    adopt the sender's outcome. Send a disposition with the sender's outcome and settled=true.
     """
-    said = "is repeated but not settled"
+    of = f"the sender's outcome of delivery {raw(number)}"
+    what = f"the receiver repeats {of} but does not settle the delivery"
     if state != own:
-        said = f"is {quoted(own)}, but the receiver states {quoted(state)}"
+        what = f"{of} is {quoted(own)}, but the receiver sends {quoted(state)}"
     case.report(
         M_RES_DIFFER_ECHO,
-        f"the sender's outcome of delivery {raw(number)} {said}",
+        what,
         CERTAIN,
         {"delivery_id": int(raw(number)), "sender_state": state_name(own)},
     )

@@ -37,11 +37,11 @@ M_RES_TERMRCV_STATE: Final = RULES.rule("M-RES-TERMRCV-STATE", "SHOULD", "keywor
 
 
 def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, certainty: i64) -> None:
-    """A sender resumes a delivery for which the receiver holds an outcome, but does not state the outcome
-    that the source holds.
+    """A sender resumes a delivery without an outcome, although the receiver's unsettled map lists an outcome
+    for the delivery.
 
-    Demands: If the receiver holds an outcome, the transfer that resumes the delivery should state the outcome
-    at the source.
+    Demands: If the receiver's unsettled map lists an outcome for a delivery, the transfer that resumes the
+    delivery should carry the outcome that the source holds.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 3, 8)
     Evidence: the state of the transfer with resume=true
     Why it matters: The receiver keeps the state of the delivery until it learns whether its outcome was
@@ -54,7 +54,7 @@ def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, cer
     case.report(
         M_RES_TERMRCV_STATE,
         f"the receiver lists the outcome {quoted(theirs)}, but the transfer with resume=true "
-        "states no outcome",
+        "carries no outcome",
         certainty,
         {"receiver_state": state_name(theirs)},
         [int(link.attachment.packet)],
@@ -65,14 +65,14 @@ M_RES_BOTHTERM: Final = RULES.rule("M-RES-BOTHTERM", "SHOULD", "lower-case", by=
 
 
 def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: object) -> None:
-    """A sender resumes a delivery for which both peers hold the same outcome, and does not settle the
-    delivery.
+    """Both peers list the same outcome for a delivery, and the sender resumes the delivery without settling
+    the delivery.
 
-    Demands: If both peers hold the same outcome, the sender should resume the delivery with settled=true. The
-    draft csprd02 writes this demand with SHOULD.
+    Demands: If both peers list the same outcome for a delivery, the sender should resume the delivery with
+    settled=true. The draft csprd02 writes this demand with the keyword SHOULD.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 12)
     Evidence: both unsettled maps, and the settled flag of the transfer with resume=true
-    Why it matters: The peers agree on the outcome, but both go on keeping the state of the delivery.
+    Why it matters: The peers agree on the outcome, but both peers continue to keep the state of the delivery.
     Silent when: one of the attaches was not captured.
     Only possible because: A later disposition may settle the delivery.
     How to mend it: When both unsettled maps list the same outcome for a delivery, set settled=true on the
@@ -91,15 +91,15 @@ M_RES_DIFFER: Final = RULES.rule("M-RES-DIFFER", "MUST", "keyword", by="sender")
 
 
 def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: object, certainty: i64) -> None:
-    """A sender resumes a delivery for which the two peers hold different outcomes, and does not state its own
-    outcome.
+    """The two peers list different outcomes for a delivery, and the sender resumes the delivery without
+    sending its own outcome again.
 
-    Demands: If the two peers hold different outcomes for a delivery, the sender's outcome takes effect,
-    and the sender must state its outcome again.
+    Demands: If the two peers list different outcomes for a delivery, the sender's outcome takes effect, and
+    the sender must send its outcome again.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
     Evidence: both unsettled maps, and the state of the transfer with resume=true
-    Why it matters: Only the sender's outcome takes effect. The receiver goes on assuming that the other
-    outcome was applied.
+    Why it matters: Only the sender's outcome takes effect. The receiver continues to assume that the
+    receiver's outcome was applied.
     Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
     when the sender may not yet have read the receiver's attach.
     How to mend it: When the two unsettled maps list different outcomes for a delivery, set the state field of
@@ -108,7 +108,7 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     case.report(
         M_RES_DIFFER,
         f"the receiver lists the outcome {quoted(theirs)} and the sender lists {quoted(own)}, but the "
-        "transfer does not state the outcome of the sender",
+        "transfer does not carry the sender's outcome",
         certainty,
         {"receiver_state": state_name(theirs), "sender_state": state_name(own)},
         [int(link.attachment.packet)],
@@ -145,17 +145,17 @@ def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object)
     """A sender lists an outcome for a delivery in its unsettled map and then sends data of the delivery
     again.
 
-    Demands: A sender's unsettled map must not list an outcome for a delivery that the sender can resume and
-    of which the receiver may need more data.
+    Demands: If a sender can resume a delivery and the receiver may need more data of the delivery, the
+    sender's unsettled map must not list an outcome for this delivery.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 10-14)
     Evidence: both unsettled maps, and the payload of the resumed delivery
-    Why it matters: The outcome states that the delivery is complete. The receiver may have discarded its
-    part of the delivery.
+    Why it matters: The outcome says that the delivery is complete. The receiver may already have discarded
+    the part that the receiver had of the delivery.
     Silent when: one of the attaches was not captured.
     Only possible because: No capture can prove this fault, because no frame shows why the {peer} sends the
     data again.
-    How to mend it: In the unsettled map, give each delivery that you can still resume the value null or
-    the state `received`. List an outcome only when the receiver surely needs no more data.
+    How to mend it: In the unsettled map, give each delivery that you can still resume the value null or the
+    state `received`. List an outcome only when you are sure that the receiver needs no more data.
     """
     case.report(
         M_RES_TERMMAP,
@@ -176,14 +176,14 @@ M_RES_ABORT_LOST: Final = RULES.rule(
 
 
 def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certainty: i64) -> None:
-    """A sender has an outcome for a delivery that is incomplete at the receiver, and resumes the delivery
-    without aborting it.
+    """A sender's unsettled map lists an outcome for a delivery that is incomplete at the receiver, and the
+    sender resumes the delivery without aborting the delivery.
 
-    Demands: If the sender holds an outcome for a delivery that is incomplete at the receiver, the sender must
+    Demands: If the sender lists an outcome for a delivery that is incomplete at the receiver, the sender must
     abort the resumed delivery.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 11, 14)
-    Evidence: both unsettled maps, and a transfer with resume=true and aborted=true
-    Why it matters: The receiver takes the received part for a whole message, or waits for the rest of the
+    Evidence: both unsettled maps, and the aborted flag of the transfer with resume=true
+    Why it matters: The receiver treats the received part as the whole message, or waits for the rest of the
     message.
     Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
     when the sender may not yet have read the receiver's attach.
@@ -192,8 +192,8 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     """
     case.report(
         M_RES_ABORT_LOST,
-        f"the sender lists the outcome {quoted(own)}, but does not abort a delivery that is "
-        "incomplete at the receiver",
+        f"the sender lists the outcome {quoted(own)} for a delivery that is incomplete at the receiver, but "
+        "does not abort the delivery",
         certainty,
         {"sender_state": state_name(own)},
         [int(link.attachment.packet)],
@@ -209,22 +209,22 @@ def not_aborted_with_a_gap(
     """A sender resumes a delivery without aborting it, although the sender can no longer send the octets that
     the receiver needs next.
 
-    Demands: If the sender cannot go back to the receiver's position, the sender must abort the resumed
-    delivery.
+    Demands: If the sender can no longer send the octets that the receiver needs next, the sender must abort
+    the resumed delivery.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 7, 9)
-    Evidence: the positions in both unsettled maps, and a transfer with resume=true and aborted=true
-    Why it matters: The octets between the two positions are missing from the message. The receiver joins
-    octets that do not belong together.
+    Evidence: the positions in both unsettled maps, and the aborted flag of the transfer with resume=true
+    Why it matters: The octets between the receiver's position and the sender's position are missing from the
+    message. The receiver joins octets that do not belong together.
     Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
     when the sender may not yet have read the receiver's attach.
     How to mend it: Compare the receiver's position with the earliest position from which you can send. If the
-    receiver's position is earlier, send a transfer with resume=true and aborted=true, then send the message
-    as a new delivery if possible.
+    receiver's position is earlier, send a transfer with resume=true and aborted=true. Then, if possible, send
+    the message as a new delivery.
     """
     case.report(
         M_RES_GAP,
-        f"the receiver needs data from {position_text(theirs)} on, but the sender begins at "
-        f"{position_text(own)} and does not abort the delivery",
+        f"the receiver needs data from {position_text(theirs)} on, but the sender can only begin "
+        f"at {position_text(own)} and does not abort the delivery",
         certainty,
         {"receiver_position": position_text(theirs), "sender_position": position_text(own)},
         [int(link.attachment.packet)],
@@ -235,24 +235,24 @@ M_RES_NULLRCV: Final = RULES.rule("M-RES-NULLRCV", "MUST", "keyword", by="sender
 
 
 def resumed_behind_the_start(case: Case10, link: LinkEnd, start: tuple[int, int], certainty: i64) -> None:
-    """A sender does not resume a delivery from its start although the receiver has kept nothing of the
-    delivery.
+    """A sender resumes a delivery after the start of the message, although the receiver has kept nothing of
+    the delivery.
 
-    Demands: If the receiver lists a delivery-tag with null, the sender must send the whole message again with
-    resume=true and the same delivery-tag.
+    Demands: If the receiver's unsettled map lists a delivery-tag with the value null, the sender must send
+    the whole message again with resume=true and the same delivery-tag.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 4)
     Evidence: a null value in the receiver's unsettled map, and the payload of the resumed delivery
     Why it matters: The beginning of the message is missing, so the receiver gets a message that is incomplete
     or that the receiver cannot decode.
     Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
     when the sender may not yet have read the receiver's attach.
-    How to mend it: When the receiver's unsettled map lists a delivery-tag with null, send the whole message
-    again from its first octet, with resume=true and the same delivery-tag.
+    How to mend it: When the receiver's unsettled map lists a delivery-tag with the value null, send the whole
+    message again from its first octet, with resume=true and the same delivery-tag.
     """
     case.report(
         M_RES_NULLRCV,
-        "the receiver's unsettled map has null for the delivery, but the delivery is resumed "
-        f"at {position_text(start)}",
+        "the receiver's unsettled map lists the delivery with the value null, but the delivery is resumed "
+        f"at {position_text(start)} instead of its start",
         certainty,
         {"position": position_text(start)},
         [int(link.attachment.packet)],
@@ -272,8 +272,8 @@ def resumed_at_another_position(
     theirs: tuple[int, int],
     certainty: i64,
 ) -> None:
-    """A sender resumes a delivery at a position after the receiver's position, or before the sender's own
-    earliest position.
+    """A sender resumes a delivery after the position that the receiver needs next, or before the earliest
+    position from which the sender can send.
 
     Demands: A sender must resume a partly received delivery at or before the position that the receiver needs
     next. The sender must not resume the delivery before the earliest position from which it can send. The
@@ -284,14 +284,14 @@ def resumed_at_another_position(
     Why it matters: The receiver puts the octets at a wrong place in the message, so the message is corrupted.
     Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
     when the sender may not yet have read the receiver's attach.
-    How to mend it: Start the resumed data at or before the position in the receiver's unsettled map, and
-    not before the position in your own unsettled map. On the first transfer, state the start position in
-    the delivery state `received`.
+    How to mend it: Start the resumed data at or before the position in the receiver's unsettled map, and not
+    before the position in your own unsettled map. On the first transfer, give the start position in the
+    delivery state `received`.
     """
     case.report(
         M_RES_START,
         f"the delivery is resumed at {position_text(start)}, but "
-        f"the sender can begin at {position_text(own)}, and the receiver needs data from "
+        f"the earliest position of the sender is {position_text(own)}, and the receiver needs data from "
         f"{position_text(theirs)} on",
         certainty,
         {
@@ -347,19 +347,19 @@ D_RESUME_OMIT: Final = RULES.rule(
 def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> None:
     """A sender resumes a delivery from its start with less data than the delivery had before.
 
-    Demands: A resumed delivery may leave out data only if the receiver's state shows that the receiver has
-    the data.
+    Demands: A sender may leave out data of a resumed delivery only if the receiver's state of the delivery
+    shows that the receiver has this data.
     Source: transport.xml section links > Resuming Deliveries; transport.xml section performatives >
     transfer.resume
-    Evidence: the receiver's state, and the payload of the resumed delivery
-    Why it matters: The receiver takes the incomplete data for the whole message, so the application gets a
+    Evidence: the receiver's state of the delivery, and the payload of the resumed delivery
+    Why it matters: The receiver treats the incomplete data as the whole message, so the application gets a
     truncated message.
     Silent when: one of the attaches was not captured, or when the receiver already has a part of the
     delivery. The rule is also silent when the earlier size of the delivery was not captured. The finding is
     reported as possible, not as certain, when the resumed delivery has some data, because the sender may have
     encoded the message in another way.
-    How to mend it: Omit data from a resumed delivery only as far as the state `received` in the receiver's
-    unsettled map shows that the receiver has the data. For all other data, send the payload again.
+    How to mend it: Look up the state `received` of the delivery in the receiver's unsettled map, and leave
+    out only the data that the receiver already has. Send all other data of the resumed delivery again.
     """
     case.report(
         D_RESUME_OMIT,

@@ -34,7 +34,8 @@ def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
     resume=true.
     Source: transport.xml section links > Resuming Deliveries
     Evidence: a delivery-tag in both unsettled maps, and a transfer without resume=true
-    Why it matters: The receiver takes the delivery for a new delivery and gets the message twice.
+    Why it matters: The receiver treats the delivery as a new delivery, so the receiver gets the message
+    twice.
     Silent when: one of the two attaches was not captured, or when the sender has already resumed the
     delivery. The finding is reported as possible, not as certain, when the sender may not yet have read the
     receiver's attach.
@@ -51,7 +52,8 @@ def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
     if tag in own and tag in theirs:
         case.report(
             D_RESUME_FLAG,
-            "a delivery that is unsettled in the attaches of both peers is sent without resume=true",
+            "a delivery is sent again without resume=true, although both peers' attach frames list the "
+            "delivery as unsettled",
             attach_read(case, link),
             {"unsettled": len(own)},
             [int(link.attachment.packet)],
@@ -69,8 +71,8 @@ def resumed_without_being_unsettled(case: Case10, link: LinkEnd, body: Transfer)
     Demands: A sender may set resume=true only for delivery-tags in its own unsettled map.
     Source: transport.xml section performatives > transfer.resume
     Evidence: the delivery-tag of the transfer, and the unsettled map in the sender's attach
-    Why it matters: The receiver must ignore the delivery, or takes the delivery for another delivery that it
-    holds. The message may be lost.
+    Why it matters: The receiver must ignore the delivery, or confuses the delivery with another delivery that
+    the receiver already has. The message may be lost.
     Silent when: the attach was not captured, or when the capture lacks octets that were sent after the
     attach. The rule is also silent when the unsettled map of the attach is incomplete.
     How to mend it: Set resume=true only for delivery-tags that the unsettled map of your latest attach lists.
@@ -101,15 +103,16 @@ def continuation_resumes(case: Case10, delivery: Delivery) -> None:
     """A sender sets resume=true on a later transfer of a delivery whose first transfer did not have
     resume=true.
 
-    Demands: The first transfer of a resumed delivery must have resume=true. Later transfers may leave out the
-    flag.
+    Demands: The first transfer of a resumed delivery must have resume=true. Later transfers of the delivery
+    may leave out this flag.
     Source: transport.xml section performatives > transfer.resume
     Evidence: the resume flags of the transfers of a delivery
-    Why it matters: The receiver has already taken the delivery for a new delivery. The receiver may process a
-    message that it already has.
+    Why it matters: The receiver has already treated the delivery as a new delivery. The receiver may process
+    a message that it already has.
     Silent when: the capture lacks octets that were sent after the attach.
     How to mend it: Decide before the first transfer of a delivery whether the delivery is resumed. Set
-    resume=true on the first transfer, and leave it unset on all transfers of a new delivery.
+    resume=true on the first transfer of a resumed delivery, and leave the flag unset on all transfers of a
+    new delivery.
     """
     case.report(
         D_RESUME_FIRSTFRAME,
@@ -126,18 +129,20 @@ M_RECEIVED_SND: Final = RULES.rule(
 
 
 def received_state_from_sender(case: Case10) -> None:
-    """A sender states the delivery state `received` for a delivery that it does not resume.
+    """A sender sends the delivery state `received` for a delivery that the sender does not resume.
 
     Demands: A sender may use the state `received` only on the first transfer of a resumed delivery.
     Source: messaging.xml section delivery-state > received
     Evidence: the states of the sender's transfers and dispositions
     Why it matters: A sender's state `received` gives the position at which a resumed delivery starts. For a
-    delivery that is not resumed, the state has no meaning.
+    delivery that is not resumed, a sender's state `received` has no meaning.
     Silent when: the capture lacks octets that were sent after the attach.
     How to mend it: Set the state `received` only on the first transfer of a resumed delivery. Leave this
     state out of all other transfers and of all dispositions that you send as sender.
     """
-    case.report(M_RECEIVED_SND, "the sender uses the state `received` for a delivery that it does not resume")
+    case.report(
+        M_RECEIVED_SND, "the sender sends the state `received` for a delivery that it does not resume"
+    )
 
 
 M_RES_RESEND_NEW: Final = RULES.rule(
@@ -148,14 +153,14 @@ M_RES_RESEND_NEW: Final = RULES.rule(
 def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certainty: i64) -> None:
     """A sender resumes a delivery that the receiver's attach does not list.
 
-    Demands: If the receiver does not list a delivery, the sender must send the message again without
+    Demands: If the receiver's attach does not list a delivery, the sender must send the message again without
     resume=true.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
-    Evidence: a delivery-tag in the sender's unsettled map only, and the flags of the transfer
+    Evidence: a delivery-tag that only the sender's unsettled map lists, and the flags of the transfer
     Why it matters: The receiver must ignore a resumed delivery that it does not know. The message is lost.
     Silent when: one of the attaches was not captured, or when the unsettled map of the receiver is null or
     incomplete. The finding is reported as possible, not as certain, when the sender may not yet have read the
-    receiver's attach. A sender may resume deliveries before it has read this attach.
+    receiver's attach. A sender may resume deliveries before it has read the receiver's attach.
     How to mend it: Look up each unsettled delivery-tag in the unsettled map of the receiver's attach. If the
     receiver's map is complete and does not list the delivery-tag, send the message again as a new delivery
     without resume=true.

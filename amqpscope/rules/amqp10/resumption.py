@@ -27,19 +27,19 @@ L_ATTACH_UNSETTLED: Final = RULES.rule(
 def attached_without_what_was_left(
     left: LinkResumeState, earlier: Connection, account: LinkResumeState, connection: Connection, lacking: int
 ) -> Finding:
-    """A peer attaches a link on a new connection without listing all deliveries that were left unsettled on
-    the earlier connection.
+    """A peer attaches a link again on a new connection, but does not list all deliveries that were left
+    unsettled on the earlier connection.
 
     Demands: A peer that attaches a link for which it still has a terminus must include its unsettled map
     in the attach.
     Source: transport.xml section links > Establishing or Resuming a Link
-    Evidence: the earlier attach of the same name, the detach, and the timeout and expiry-policy of the
-    terminus
-    Why it matters: The other peer assumes that each unlisted delivery is settled. The message is lost or
-    arrives twice.
+    Evidence: the earlier attach with the same link name, the detach of the link, and the timeout and
+    expiry-policy of the terminus
+    Why it matters: The other peer assumes that each unlisted delivery is settled. The message of such a
+    delivery is lost or arrives twice.
     Silent when: the source may have expired in the meantime, or when the link was closed. The rule is also
-    silent when octets of either connection were not captured. The rule is also silent when the attach states
-    that its unsettled map is incomplete.
+    silent when octets of either connection were not captured. The rule is also silent when the unsettled map
+    of the new attach is marked as incomplete.
     Only possible because: The {peer} may have settled the deliveries in the meantime, or may have lost its
     state.
     How to mend it: Keep the unsettled deliveries of a link across connections for as long as its terminus
@@ -50,9 +50,9 @@ def attached_without_what_was_left(
     unsettled = len(left.left)
     if account.resumes:
         lacks = "this delivery" if unsettled == 1 else f"{lacking} of them"
-        what = f"the unsettled map of the attach does not list {lacks}"
+        what = f"the unsettled map of the new attach does not list {lacks}"
     else:
-        what = "the attach has no unsettled map"
+        what = "the new attach has no unsettled map"
     # A dialect that has the rule, too, has it under its own id.
     own = f"{connection.protocol}/{L_ATTACH_UNSETTLED.partition('/')[2]}"
     finding = Finding(

@@ -65,7 +65,9 @@ def frame_of_the_other_layer(case: Case10) -> None:
     """
     frame = case.record.frame
     layer = case.me.layer
-    where = "after the AMQP header" if frame.kind == "sasl" else "in the SASL layer"
+    where = "in the SASL layer, where only SASL frames may come"
+    if frame.kind == "sasl":
+        where = "after the AMQP header, where only AMQP frames may come"
     case.report(F_TYPE_PHASE, f"{frame.name} is sent {where}", CERTAIN, {"layer": layer})
 
 
@@ -74,17 +76,17 @@ SA_OK_HDR: Final = RULES.rule("SA-OK-HDR", "MUST", "lower-case")
 
 def no_header_after_the_outcome(case: Case10) -> None:
     """After a successful sasl-outcome, a peer sends an AMQP frame without a new protocol header, or begins
-    the SASL exchange again.
+    the SASL negotiation again.
 
-    Demands: After a successful sasl-outcome, both peers must first send a new protocol header of id 0, or of
-    id 2 for TLS.
+    Demands: After a successful sasl-outcome, both peers must first send a new protocol header, with protocol
+    id 0 for AMQP or 2 for TLS.
     Source: security.xml section sasl > sasl-outcome
     Evidence: the first octets after the sasl-outcome in each direction
-    Why it matters: The protocol header opens the AMQP layer on top of SASL. Without the header the receiver
+    Why it matters: The protocol header opens the AMQP layer on top of SASL. Without this header, the receiver
     cannot interpret the frame and may close the connection.
     Silent when: the SASL header, or octets since the SASL header, were not captured.
-    How to mend it: After sasl-outcome with code ok, send the AMQP protocol header again and exchange headers
-    before you send open.
+    How to mend it: After a sasl-outcome with the code `ok`, send the AMQP protocol header before you send
+    open.
     """
     name = case.record.frame.name
     message = f"{name} is sent after the sasl-outcome, but the AMQP header has to come first"
@@ -102,19 +104,21 @@ SA_OK_HDR_EARLY: Final = RULES.rule(
 
 
 def header_before_the_outcome(case: Case10) -> None:
-    """A peer sends the AMQP header before it can know the outcome of the SASL exchange.
+    """A peer sends the AMQP header before it can know the outcome of the SASL negotiation.
 
-    Demands: A peer may send the AMQP header only after the successful sasl-outcome. The specification does
-    not provide for an earlier header.
+    Demands: A peer may send the AMQP header only after a successful sasl-outcome. The specification does not
+    provide for an earlier AMQP header.
     Source: security.xml section sasl; security.xml sasl-outcome
     Evidence: the order of the AMQP header and the sasl-outcome
-    Why it matters: If the SASL exchange fails, the other peer never reads the early octets, or reads the
-    octets in the wrong layer.
+    Why it matters: If the SASL negotiation fails, the other peer never reads the early AMQP header, or reads
+    this header in the wrong layer.
     Silent when: octets of either peer were not captured.
-    How to mend it: Wait for sasl-outcome with code ok before you send the AMQP header. If you are the
+    How to mend it: Wait for a sasl-outcome with the code `ok` before you send the AMQP header. If you are the
     server, send sasl-outcome before your AMQP header.
     """
-    case.report(SA_OK_HDR_EARLY, "the AMQP header is sent before the outcome of the SASL exchange is known")
+    case.report(
+        SA_OK_HDR_EARLY, "the AMQP header is sent before the outcome of the SASL negotiation is known"
+    )
 
 
 SA_FAIL_STOP: Final = RULES.rule("SA-FAIL-STOP", "MUST NOT", "definition")
@@ -126,14 +130,14 @@ def header_after_failure(case: Case10, certainty: int) -> None:
     Demands: After an unsuccessful sasl-outcome, no peer may start an AMQP layer on the connection.
     Source: security.xml section security-layers; security.xml section sasl > sasl-outcome
     Evidence: octets after a sasl-outcome whose code is not 0
-    Why it matters: A client that is not authenticated must not open an AMQP connection. A server that goes on
-    may admit the client.
+    Why it matters: A client that is not authenticated must not open an AMQP connection. A server that
+    continues after the failure may admit this client.
     Silent when: the sasl-outcome was not captured. The rule is also silent when the capture lacks octets that
     the server sent after the sasl-outcome, because a new connection may use the same ports. The finding is
     reported as possible, not as certain, when the client sends the header, because the client may not yet
     have read the sasl-outcome.
-    How to mend it: Check the code of sasl-outcome. If the code is not ok, send no protocol header. Shut down
-    your outgoing stream, read until the other peer ends its stream, and then close the socket.
+    How to mend it: Check the code of the sasl-outcome. If the code is not `ok`, send no protocol header. Shut
+    down your outgoing stream, read until the other peer ends its stream, and then close the socket.
     """
     outcome = case.me.sasl.outcome
     code = 0 if outcome is None or outcome.code is None else outcome.code
@@ -186,11 +190,11 @@ def frame_larger_than_512_octets(case: Case10) -> None:
     Demands: A SASL frame must not have more than 512 octets.
     Source: security.xml section sasl > SASL Frames; transport.xml section definitions > MIN-MAX-FRAME-SIZE
     Evidence: the size of the SASL frame
-    Why it matters: Before open the peers have not agreed on a larger frame size. The receiver may treat the
-    frame as an error and close the connection.
+    Why it matters: Before the peers exchange open frames, they have not agreed on a larger frame size. The
+    receiver may treat the frame as an error and close the connection.
     Silent when: a part of the frame was not captured, and amqpscope had to guess where the frame starts.
     How to mend it: Keep every SASL frame within 512 octets. Shorten mechanism lists, initial responses and
-    challenges, or choose a mechanism whose data fits. Do not rely on a receiver that accepts larger frames.
+    challenges, or choose a mechanism whose data fits. Do not rely on receivers that accept larger frames.
     """
     frame = case.record.frame
     size = frame.size
@@ -215,7 +219,7 @@ def frame_with_extended_header(case: Case10) -> None:
     Source: security.xml section sasl > SASL Frames
     Evidence: the data offset in octet 4 of the SASL frame
     Why it matters: No specification defines octets between the header and the body of a SASL frame. The
-    receiver skips octets between header and body, and their content is lost.
+    receiver skips octets between header and body, so the content of these octets is lost.
     Silent when: a part of the frame was not captured.
     How to mend it: Write the value 2 into the data offset (octet 4) of every SASL frame and start the body at
     octet 8.
@@ -253,12 +257,14 @@ def role_reversed(case: Case10) -> None:
     Demands: The TCP client must act as SASL client and the TCP server as SASL server.
     Source: security.xml section sasl > SASL Negotiation
     Evidence: the direction of each SASL frame
-    Why it matters: With reversed roles, the SASL exchange cannot succeed.
+    Why it matters: With reversed roles, the SASL negotiation cannot succeed.
     Silent when: the capture does not show which peer opened the connection.
     How to mend it: As the peer that opened the TCP connection, send only sasl-init and sasl-response. As
     the peer that accepted the TCP connection, send only sasl-mechanisms, sasl-challenge and sasl-outcome.
     """
-    case.report(SA_ROLE, f"{case.record.frame.name} is sent by the {case.me.peer}")
+    case.report(
+        SA_ROLE, f"the {case.me.peer} sends {case.record.frame.name}, which only the other peer may send"
+    )
 
 
 SA_MECH_FIRST: Final = RULES.rule("SA-MECH-FIRST", "MUST", "lower-case", by="server")
@@ -294,23 +300,25 @@ def init_before_the_mechanisms(case: Case10) -> None:
     How to mend it: Wait for sasl-mechanisms, choose one of the listed mechanisms, and send sasl-init
     afterwards. Do not send sasl-init together with the SASL header.
     """
-    case.report(SA_INIT_AFTER, "sasl-init is sent before the server's mechanisms are received")
+    case.report(
+        SA_INIT_AFTER, "sasl-init is sent before the client has received the server's sasl-mechanisms"
+    )
 
 
 SA_INIT_OFFERED: Final = RULES.rule("SA-INIT-OFFERED", "MUST", "lower-case", by="client")
 
 
 def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
-    """A client chooses a mechanism in sasl-init that the server did not offer.
+    """In sasl-init, a client chooses a mechanism that the server did not offer.
 
     Demands: The client must choose one of the offered mechanisms.
     Source: security.xml section sasl > SASL Negotiation
     Evidence: the mechanism of sasl-init, and the list in sasl-mechanisms
     Why it matters: The server must refuse the mechanism, so the authentication fails and the connection ends.
     Silent when: the mechanisms of the server were not captured.
-    How to mend it: Choose a mechanism that you support and that the list in sasl-mechanisms contains. If
-    you support none of the offered mechanisms, report an error and close the connection. If
-    users chose the mechanism in a configuration, check whether the server has disabled the mechanism.
+    How to mend it: Choose a mechanism that you support and that the list in sasl-mechanisms contains. If you
+    support none of the offered mechanisms, report an error and close the connection. If the mechanism comes
+    from a configuration, check whether the server has disabled this mechanism.
     """
     offered = case.me.sasl.mechanisms
     if offered is None or offered.sasl_server_mechanisms is None or body.mechanism is None:
@@ -330,7 +338,7 @@ SA_INIT_ONCE: Final = RULES.rule("SA-INIT-ONCE", "MUST", "definition", by="clien
 def second_init(case: Case10) -> None:
     """A client sends sasl-init twice.
 
-    Demands: A SASL exchange must have only one sasl-init.
+    Demands: A SASL negotiation must have only one sasl-init.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
     Evidence: a second sasl-init
     Why it matters: The server cannot tell which mechanism applies and may close the connection.
@@ -368,7 +376,7 @@ def response_without_challenge(case: Case10) -> None:
     Demands: Each sasl-response must answer one sasl-challenge that has no answer yet.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
     Evidence: the order and number of challenges and responses
-    Why it matters: The server takes the response for the answer to another challenge, so the authentication
+    Why it matters: The server treats the response as the answer to another challenge, so the authentication
     fails.
     Silent when: octets of either peer were not captured.
     How to mend it: Send exactly one sasl-response for each sasl-challenge. Put the first data of the
@@ -384,15 +392,15 @@ SA_INIT_UNSUP: Final = RULES.rule("SA-INIT-UNSUP", "MUST", "keyword", by="server
 def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
     """A client chooses a SASL mechanism that the server did not offer, and the server accepts the mechanism.
 
-    Demands: A server that does not support the client's mechanism must end the SASL exchange with an
+    Demands: A server that does not support the client's mechanism must end the SASL negotiation with an
     authentication failure, and close the connection.
     Source: security.xml section sasl > sasl-init.mechanism
     Evidence: the code of the sasl-outcome, and the FIN
-    Why it matters: The server must end the SASL exchange. A mechanism that is not offered may have been
+    Why it matters: The server must end the SASL negotiation. A mechanism that is not offered may have been
     disabled on purpose, for example because the mechanism is insecure.
     Silent when: the mechanisms of the server or the client's sasl-init were not captured.
     How to mend it: Compare the mechanism in sasl-init with the list that you sent in sasl-mechanisms. If the
-    list does not contain the mechanism, end the SASL exchange with an authentication failure and close the
+    list does not contain the mechanism, end the SASL negotiation with an authentication failure and close the
     connection.
     """
     me = case.me
@@ -406,7 +414,8 @@ def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
         return
     case.report(
         SA_INIT_UNSUP,
-        f"{case.record.frame.name} is sent, but the mechanism that the client chose was not offered",
+        f"the server sends {case.record.frame.name}, although the client chose a mechanism that the server "
+        "did not offer",
         CERTAIN,
         {"offered": [str(name) for name in offered.sasl_server_mechanisms[:16]]},
     )
@@ -421,16 +430,16 @@ def success_before_init(case: Case10) -> None:
     Demands: A successful sasl-outcome must come after the client's sasl-init.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
     Evidence: the order of sasl-init and sasl-outcome
-    Why it matters: The client has stated neither its identity nor its mechanism. The server accepts a login
+    Why it matters: The client has sent neither its identity nor its mechanism. The server accepts a login
     that did not take place.
-    Silent when: octets of either peer were not captured. The rule is also silent when the sasl-outcome is a
-    failure, which a server may send at any time.
-    How to mend it: Send sasl-outcome with the code ok only after sasl-init was received and its credentials
-    were checked.
+    Silent when: octets of either peer were not captured. The rule is also silent when the sasl-outcome
+    reports a failure, because a server may report a failure at any time.
+    How to mend it: Send a sasl-outcome with the code `ok` only after you have received sasl-init and checked
+    the credentials in sasl-init.
     """
     case.report(
         SA_SEQ_INIT,
-        "a sasl-outcome with the code ok is sent before the server has received the client's sasl-init",
+        "a sasl-outcome with the code `ok` is sent before the server has received the client's sasl-init",
     )
 
 
@@ -446,13 +455,13 @@ def outcome_data_on_failure(case: Case10, body: SaslOutcome) -> None:
     Why it matters: The field additional-data is only for an authentication that succeeds. A client may
     ignore the field or treat the frame as an error.
     Silent when: never.
-    How to mend it: Leave additional-data null unless the code of sasl-outcome is ok.
+    How to mend it: If the code of the sasl-outcome is not `ok`, leave additional-data null.
     """
     if body.code is not None and body.code != 0 and body.additional_data is not None:
         case.report(
             SA_OUTCOME_DATA,
             f"a sasl-outcome with code {_code(body.code)} carries additional-data, which only "
-            "code 0 may have",
+            "a sasl-outcome with code 0 may carry",
         )
 
 
@@ -462,14 +471,14 @@ SA_SEQ_OUTCOME: Final = RULES.rule("SA-SEQ-OUTCOME", "MUST", "definition", by="s
 def frame_after_outcome(case: Case10) -> None:
     """A server sends a SASL frame after the sasl-outcome.
 
-    Demands: The sasl-outcome must be the last frame of the SASL exchange.
+    Demands: The sasl-outcome must be the last frame of the SASL negotiation.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
     Evidence: SASL frames after the sasl-outcome
     Why it matters: The client expects a protocol header or the end of the stream and may close the
     connection.
     Silent when: the capture lacks octets that were sent after the sasl-outcome.
-    How to mend it: Send sasl-outcome as the last SASL frame of the connection. If the
-    mechanism has data for the client after its success, put the data into additional-data of the
+    How to mend it: Send sasl-outcome as the last SASL frame of the connection. If the mechanism has final
+    data for the client after a successful authentication, put this data into additional-data of the
     sasl-outcome.
     """
     case.report(SA_SEQ_OUTCOME, f"{case.record.frame.name} is sent after the sasl-outcome")
@@ -540,13 +549,13 @@ SA_FAIL_CLOSE: Final = RULES.rule(
 def reset_after_failure(case: Case10) -> None:
     """A peer resets the connection after an unsuccessful sasl-outcome.
 
-    Demands: When a security layer ends, each peer must end its outgoing stream first, and read until the
-    other peer ends its stream.
+    Demands: When a security layer ends, each peer must first end its own outgoing stream, and then read until
+    the other peer ends its stream.
     Source: security.xml section security-layers
     Evidence: the order of FIN and RST after the end of the SASL layer
     Why it matters: Data that the other peer has not read yet may be lost, for example the sasl-outcome. The
     client then sees a broken connection instead of an authentication failure.
-    Silent when: the sasl-outcome was not captured, or when the other peer had ended its stream.
+    Silent when: the sasl-outcome was not captured, or when the other peer had already ended its stream.
     Only possible because: The capture does not show which program or host reset the connection.
     How to mend it: After an unsuccessful sasl-outcome, shut down the outgoing stream first. Afterwards, read
     until the other peer ends its stream, and then close the socket. Closing a socket with unread data causes
@@ -583,7 +592,7 @@ performative.
 Demands: The body of a SASL frame must be exactly one SASL performative.
 Source: security.xml section sasl > SASL Frames
 Evidence: the descriptor (0x40 to 0x44), and octets after the performative
-Why it matters: The receiver cannot interpret the frame, so the SASL exchange cannot continue and no
+Why it matters: The receiver cannot interpret the frame, so the SASL negotiation cannot continue and no
 connection is opened.
 Silent when: a part of the frame was not captured.
 How to mend it: Encode exactly one of sasl-mechanisms, sasl-init, sasl-challenge, sasl-response or

@@ -32,11 +32,11 @@ def frame_without_session(case: Case10) -> None:
 
     Demands: A peer may send session frames on a channel only after it has sent begin on the channel.
     Source: transport.xml section sessions > Session States (UNMAPPED, BEGIN_RCVD)
-    Evidence: an attach, flow, transfer, disposition, detach or end on a channel without a session of its
-    sender
+    Evidence: an attach, flow, transfer, disposition, detach or end on a channel on which its sender has no
+    session
     Why it matters: The frame belongs to no session. The receiver cannot process the frame and may close the
     connection.
-    Silent when: the start of the sender's stream, or octets since its start, were not captured.
+    Silent when: the start of the sender's stream, or octets since this start, were not captured.
     How to mend it: Send begin on a channel before any attach, flow, transfer, disposition, detach or end. Use
     the channel on which you sent begin, not the channel of the other peer's begin.
     """
@@ -57,22 +57,24 @@ S_END_LAST: Final = RULES.rule("S-END-LAST", "illegal", "definition", usual_answ
 
 
 def frame_after_end(case: Case10, ended: SessionEnd) -> None:
-    """A peer sends a frame on a channel after its own end and without a new begin.
+    """After a peer has sent end on a channel, it sends another frame on this channel without a new begin.
 
-    Demands: After its end, a peer must not send anything on the channel until it sends a new begin.
+    Demands: After a peer has sent end on a channel, it must not send anything on this channel until it sends
+    a new begin.
     Source: transport.xml section sessions > Ending a Session, Session States (END_SENT)
-    Evidence: an end of a peer on the channel, and the next frame of this peer on the channel
+    Evidence: the end frame that a peer sends on a channel, and the next frame of this peer on this channel
     Why it matters: The session is over for the sender of the frame. The receiver discards the frame or
     reports an error.
-    Silent when: the capture lacks octets that were sent after the end.
+    Silent when: the capture lacks octets that were sent after the end frame.
     How to mend it: Stop all senders, receivers and timers of a session before you send end. If several
-    threads use the session, make sure that no thread writes a queued frame after end.
+    threads use the session, make sure that no thread sends a queued frame after the end frame.
     """
     record = case.record
     case.session = ended
     case.report(
         S_END_LAST,
-        f"{record.frame.name} is sent on channel {record.frame.channel} after the peer's own end",
+        f"{record.frame.name} is sent on channel {record.frame.channel} after the peer has sent end on this "
+        "channel",
         CERTAIN,
         {"channel": int(record.frame.channel), "session_state": ended.state},
     )
@@ -128,17 +130,17 @@ S_BEGIN_REMOTEVALID: Final = RULES.rule(
 
 
 def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
-    """A peer sends a begin whose remote-channel is not a channel on which a begin of the other peer waits for
+    """A peer sends a begin whose remote-channel names a channel on which no begin of the other peer waits for
     an answer.
 
-    Demands: The remote-channel of a begin must name a channel on which a begin of the other peer has no
-    answer yet. Each begin must have only one answer.
+    Demands: The remote-channel of a begin must name a channel on which a begin of the other peer still waits
+    for an answer. Each begin must get only one answer.
     Source: transport.xml section performatives > begin.remote-channel
     Evidence: the remote-channel, and the begins of the other peer that have no answer
-    Why it matters: The two peers connect their sessions by remote-channel. With a wrong remote-channel, the
-    other peer connects the wrong sessions or none.
-    Silent when: octets of the other peer were not captured, or when the other peer has begun twice on the
-    channel.
+    Why it matters: The two peers match their sessions by remote-channel. With a wrong remote-channel, the
+    other peer matches the wrong sessions or none.
+    Silent when: octets of the other peer were not captured, or when the other peer has sent begin twice on
+    the channel.
     Possible because: The {other} has begun a session on a channel above the channel-max of the {peer}. The
     capture does not show which channel the {other} means.
     How to mend it: Set remote-channel to the channel on which the other peer's begin arrived, and answer each
@@ -163,8 +165,8 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     elif asked is not None and asked.begin is not None and asked.whole:
         case.report(
             S_BEGIN_REMOTEVALID,
-            f"begin has remote-channel {number}, but the begin on this channel already got an answer in "
-            f"packet {asked.mapping.begin_packet}",
+            f"begin has remote-channel {number}, but the other peer's begin on this channel already got an "
+            f"answer in packet {asked.mapping.begin_packet}",
             CERTAIN,
             {"remote_channel": number},
             [int(asked.mapping.begin_packet)],
@@ -192,7 +194,7 @@ def remote_channel_of_a_new_session(case: Case10, number: int) -> None:
     Source: transport.xml section sessions > Establishing a Session; transport.xml section performatives >
     begin.remote-channel
     Evidence: a begin with remote-channel while no begin of the other peer waits for an answer
-    Why it matters: The other peer takes this begin for an answer and cannot match the begin to a session.
+    Why it matters: The other peer treats this begin as an answer and cannot match the begin to a session.
     Silent when: octets of the other peer were not captured.
     How to mend it: Leave remote-channel null in a begin that starts a new session. Set remote-channel only in
     a begin that answers the other peer's begin.
@@ -214,13 +216,13 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
     Demands: A peer should begin each session on the lowest unused channel.
     Source: transport.xml section sessions > Establishing a Session
     Evidence: the channel of the begin, and the channels in use
-    Why it matters: Receivers keep tables as large as the highest channel in use. The specification recommends
-    the lowest unused channel, so that the receivers' tables stay small.
+    Why it matters: Receivers keep tables that are as large as the highest channel in use. The specification
+    recommends the lowest unused channel, so that these tables stay small.
     Silent when: the begin answers another begin, or when octets were not captured. The rule is also silent
     when the rule has already reported this peer on the connection. A channel counts as used as long as the
     other peer has not answered the end on this channel.
     How to mend it: Allocate the lowest unused channel for each new session instead of counting upwards.
-    Return a channel to the pool when both ends of its session have been exchanged.
+    Return a channel to the pool of unused channels when both peers have sent end for its session.
     """
     me = case.me
     if body.remote_channel is not None or me.channels.high_reported or not me.whole or case.found > 0:
@@ -234,7 +236,7 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
             me.used_channels().high_reported = True
             case.report(
                 S_CH_LOWEST,
-                f"the begin uses channel {channel} although channel {lower} is unused",
+                f"the begin uses channel {channel}, although channel {lower} is unused",
                 CERTAIN,
                 {"channel": channel, "lowest_unused": lower},
             )
@@ -268,15 +270,15 @@ S_FLOW_NEXTOUT: Final = RULES.rule("S-FLOW-NEXTOUT", "MUST", "definition", usual
 
 
 def flow_with_other_next_outgoing_id(case: Case10, session: SessionEnd, body: Flow) -> None:
-    """A peer sends a flow whose next-outgoing-id is not the value from its begin plus the number of transfers
-    sent since.
+    """A peer sends a flow whose next-outgoing-id is not the next-outgoing-id of its begin plus the number of
+    transfers that the peer has sent since.
 
     Demands: The next-outgoing-id of a flow must be the next-outgoing-id of the begin plus the number of
-    transfers sent since.
+    transfers that were sent since the begin.
     Source: transport.xml section performatives > begin.next-outgoing-id, flow.next-outgoing-id
     Evidence: the next-outgoing-id of begin and flow, and the number of transfers
-    Why it matters: The receiver takes the value for the transfer-id of the next transfer and computes its
-    window from it. The session may stall.
+    Why it matters: The receiver treats next-outgoing-id as the transfer-id of the next transfer and computes
+    its window from this number. The session may stall.
     Silent when: the begin was not captured, or octets since the begin were not captured.
     How to mend it: Start next-outgoing-id at the value in begin and add one for every transfer frame on the
     session, also for each frame of a multi-transfer delivery. Write the current next-outgoing-id into every
@@ -291,7 +293,7 @@ def flow_with_other_next_outgoing_id(case: Case10, session: SessionEnd, body: Fl
     ):
         case.report(
             S_FLOW_NEXTOUT,
-            f"next-outgoing-id is {value}, but the next transfer has transfer-id "
+            f"the flow has next-outgoing-id {value}, but the next transfer has transfer-id "
             f"{raw(session.outgoing.next_id)}",
             CERTAIN,
             {"next_outgoing_id": int(raw(session.outgoing.next_id))},
@@ -310,8 +312,8 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     next-incoming-id.
     Source: transport.xml section performatives > flow.next-incoming-id
     Evidence: a flow with a null next-incoming-id after the other peer's begin
-    Why it matters: The other peer then computes its remaining window as if none of its transfers had arrived,
-    and may stop sending.
+    Why it matters: From such a flow, the other peer computes its remaining window as if none of its transfers
+    had arrived, and may stop sending.
     Silent when: the other peer's begin was not captured, or when the peer that sent the flow may not yet have
     received that begin. The finding is reported as possible, not as certain, when the begin has arrived at
     the peer, but the peer may not yet have read the begin.
@@ -326,7 +328,7 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
         certainty = CERTAIN if read else case.me.knowledge.certainty(session.mapping.peer_begin_end)
         case.report(
             S_FLOW_NEXTIN_SET,
-            "flow has no next-incoming-id, although "
+            "the flow has no next-incoming-id, although "
             f"the other peer's begin arrived in packet {session.mapping.peer_begin_packet}",
             certainty,
             {"session_state": session.state},
@@ -347,7 +349,7 @@ def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body:
     Source: transport.xml section performatives > flow.next-incoming-id
     Evidence: a flow with next-incoming-id before the other peer's begin
     Why it matters: The sender of the flow can only guess next-incoming-id. The other peer computes its window
-    from the guess and may send too much or nothing.
+    from this guess and may send too much or nothing.
     Silent when: octets of the other peer were not captured. The finding is reported as possible, not as
     certain, when the other peer has sent a begin that does not answer any begin. This begin may be meant as
     the answer to the peer's begin.
@@ -362,8 +364,8 @@ def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body:
                 certainty = POSSIBLE
             case.report(
                 S_FLOW_NEXTIN_UNSET,
-                f"next-incoming-id is {body.next_incoming_id}, but the other peer's begin has not arrived "
-                "yet",
+                f"the flow has next-incoming-id {body.next_incoming_id}, but the other peer's begin has not "
+                "arrived yet",
                 certainty,
                 {"session_state": session.state},
             )
@@ -376,15 +378,15 @@ S_FLOW_NEXTIN_VALUE: Final = RULES.rule(
 
 def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow whose next-incoming-id counts more transfers than the other peer has sent, or is
-    lower than in the flow before.
+    lower than in the previous flow of the same peer.
 
-    Demands: The next-incoming-id must not be lower than before, and must not count more transfers than the
-    other peer has sent.
+    Demands: The next-incoming-id must not be lower than in the previous flow of the same peer, and must not
+    count more transfers than the other peer has sent.
     Source: transport.xml section sessions > Session Flow Control; transport.xml section performatives >
     flow.next-incoming-id
     Evidence: the other peer's begin, the number of its transfers, and the next-incoming-id of the flows
-    Why it matters: The other peer computes its window from next-incoming-id. The window becomes too large, or
-    so small that the other peer stops sending.
+    Why it matters: The other peer computes its window from next-incoming-id. With a wrong next-incoming-id,
+    this window becomes too large, or so small that the other peer stops sending.
     Silent when: the other peer's begin, or octets since that begin, were not captured. The rule does not
     report a lower next-incoming-id if the other peer also lowered its next-outgoing-id.
     How to mend it: Initialize next-incoming-id from the next-outgoing-id of the other peer's begin. Add one
@@ -398,7 +400,7 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
     sent = session.incoming.next_id - first
     wrong = ""
     if count < first:
-        wrong = f"the other peer's transfers begin with {raw(first)}"
+        wrong = f"the other peer's transfers begin with transfer-id {raw(first)}"
     elif count > session.incoming.next_id:
         wrong = (
             f"the other peer has sent {sent} transfers"
@@ -407,11 +409,11 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
         )
         wrong = f"{wrong}, so the next transfer has transfer-id {raw(session.incoming.next_id)}"
     elif count < session.incoming.stated_id and not session.incoming.set_back:
-        wrong = f"the previous flow already had {raw(session.incoming.stated_id)}"
+        wrong = f"the previous flow already had next-incoming-id {raw(session.incoming.stated_id)}"
     if wrong:
         case.report(
             S_FLOW_NEXTIN_VALUE,
-            f"next-incoming-id is {value}, but {wrong}",
+            f"the flow has next-incoming-id {value}, but {wrong}",
             CERTAIN,
             {"next_incoming_id": int(raw(session.incoming.next_id))},
         )
@@ -423,7 +425,7 @@ S_FLOW_NOHANDLE_DC: Final = RULES.rule(
 
 
 def session_flow_with_delivery_count(case: Case10) -> None:
-    """A peer sends a flow without a handle that carries delivery-count.
+    """A peer sends a flow that has a delivery-count but no handle.
 
     Demands: A flow without a handle must not have a delivery-count.
     Source: transport.xml section performatives > flow.delivery-count
@@ -434,7 +436,7 @@ def session_flow_with_delivery_count(case: Case10) -> None:
     How to mend it: Leave delivery-count null in each flow that has no handle. If the flow is meant for a
     link, set the handle of that link.
     """
-    case.report(S_FLOW_NOHANDLE_DC, "a flow without a handle has delivery-count")
+    case.report(S_FLOW_NOHANDLE_DC, "the flow has a delivery-count but no handle")
 
 
 S_FLOW_NOHANDLE_CREDIT: Final = RULES.rule(
@@ -443,7 +445,7 @@ S_FLOW_NOHANDLE_CREDIT: Final = RULES.rule(
 
 
 def session_flow_with_link_credit(case: Case10) -> None:
-    """A peer sends a flow without a handle that carries link-credit.
+    """A peer sends a flow that has a link-credit but no handle.
 
     Demands: A flow without a handle must not have a link-credit.
     Source: transport.xml section performatives > flow.link-credit
@@ -454,7 +456,7 @@ def session_flow_with_link_credit(case: Case10) -> None:
     How to mend it: Leave link-credit null in each flow that has no handle. To grant credit, set the handle of
     the link.
     """
-    case.report(S_FLOW_NOHANDLE_CREDIT, "a flow without a handle has link-credit")
+    case.report(S_FLOW_NOHANDLE_CREDIT, "the flow has a link-credit but no handle")
 
 
 S_FLOW_NOHANDLE_AVAIL: Final = RULES.rule(
@@ -463,18 +465,18 @@ S_FLOW_NOHANDLE_AVAIL: Final = RULES.rule(
 
 
 def session_flow_with_available(case: Case10) -> None:
-    """A peer sends a flow without a handle that sets the field available.
+    """A peer sends a flow that sets the field `available` but has no handle.
 
-    Demands: A flow without a handle must not set the field available.
+    Demands: A flow without a handle must not set the field `available`.
     Source: transport.xml section performatives > flow.available
-    Evidence: a flow with a null handle and a value in the field available
-    Why it matters: A flow without a handle names no link, so the field available refers to no link. The
+    Evidence: a flow with a null handle and a value in the field `available`
+    Why it matters: A flow without a handle names no link, so the field `available` refers to no link. The
     receiver may refuse the flow with an error.
     Silent when: never.
-    How to mend it: Leave the field available null in each flow that has no handle. If the flow is meant for a
-    link, set the handle of that link.
+    How to mend it: Leave the field `available` null in each flow that has no handle. If the flow is meant for
+    a link, set the handle of that link.
     """
-    case.report(S_FLOW_NOHANDLE_AVAIL, "a flow without a handle sets the field available")
+    case.report(S_FLOW_NOHANDLE_AVAIL, "the flow sets the field `available` but has no handle")
 
 
 S_FLOW_NOHANDLE_DRAIN: Final = RULES.rule(
@@ -483,7 +485,7 @@ S_FLOW_NOHANDLE_DRAIN: Final = RULES.rule(
 
 
 def session_flow_with_drain(case: Case10) -> None:
-    """A peer sends a flow without a handle that has drain=true.
+    """A peer sends a flow that has drain=true but no handle.
 
     Demands: A flow without a handle must not have drain=true.
     Source: transport.xml section performatives > flow.drain
@@ -494,7 +496,7 @@ def session_flow_with_drain(case: Case10) -> None:
     How to mend it: Leave drain unset in each flow that has no handle. To drain a link, set the handle of that
     link in the flow.
     """
-    case.report(S_FLOW_NOHANDLE_DRAIN, "a flow without a handle has drain=true")
+    case.report(S_FLOW_NOHANDLE_DRAIN, "the flow has drain=true but no handle")
 
 
 def judge_flow_alone(case: Case10, body: Flow) -> None:
@@ -545,7 +547,7 @@ def handle_beyond_agreed(case: Case10, session: SessionEnd, body: Attach) -> Non
         return
     case.report(
         S_HANDLEMAX,
-        f"handle {body.handle} is used, but the other peer's handle-max is {theirs.handle_max}",
+        f"the attach uses handle {body.handle}, but the other peer's handle-max is {theirs.handle_max}",
         CERTAIN,
         {"handle": body.handle, "handle_max": theirs.handle_max},
         [int(session.mapping.peer_begin_packet)],
@@ -556,20 +558,22 @@ S_LINK_ONE: Final = RULES.rule("S-LINK-ONE", "MUST NOT", "definition", answer="a
 
 
 def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> None:
-    """A peer attaches a link on a session while its own end of the link is attached on another session.
+    """A peer attaches a link on one session while its own end of the same link is still attached on another
+    session.
 
     Demands: A link must be attached on at most one session at a time.
     Source: transport.xml section sessions
     Evidence: two attaches with the same name and role on two sessions, and the detaches between these
     attaches
-    Why it matters: The other peer may treat the first attachment as stolen and detach it.
+    Why it matters: The other peer may treat the link on the first session as stolen, and may detach the link
+    there.
     Silent when: the attach answers an attach of the other peer. The rule is also silent when the capture
     lacks octets that were sent after the first attach. The rule is also silent when the peer has more than
     256 sessions.
     Only possible because: The {peer} may move its own link to the new session, which is allowed.
-    How to mend it: Detach a link before you attach the link on another session. Give each link of a container
-    pair and direction its own name. Applications must not reuse one link name for several senders or
-    receivers.
+    How to mend it: Detach a link before you attach the link on another session. Between two containers, every
+    link in the same direction needs a name of its own. Applications must not reuse one link name for several
+    senders or receivers.
     """
     if body.name is None or body.role is None:
         return

@@ -22,16 +22,19 @@ def role_reversed(case: Case10) -> None:
     Demands: The TCP client must be the TLS client.
     Source: security.xml section tls
     Evidence: the direction of the ClientHello
-    Why it matters: With reversed roles, both peers wait for a ClientHello or both peers send a ClientHello,
-    and the handshake fails.
+    Why it matters: With reversed roles, both peers wait for a ClientHello, or both peers send a ClientHello.
+    The handshake fails.
     Silent when: the capture does not show which peer opened the connection, or when the first TLS record was
     not captured.
-    How to mend it: Start the TLS handshake as client on the side that opened the TCP connection, and as
-    server on the side that accepted it. Check the mode that the code passes to the TLS library.
+    How to mend it: Start the TLS handshake as TLS client on the side that opened the TCP connection. On the
+    side that accepted the TCP connection, act as TLS server. Check which of the two roles the code passes to
+    the TLS library.
     """
     me = case.me
     what = "server" if me.peer == CLIENT else "client"
-    case.report(TL_ROLE, f"the {me.peer} sends the first message of a TLS {what}")
+    case.report(
+        TL_ROLE, f"the {me.peer} sends a {what.capitalize()}Hello, so the {me.peer} acts as the TLS {what}"
+    )
 
 
 TL_SNI: Final = RULES.rule("TL-SNI", "SHOULD", "keyword", by="client")
@@ -49,8 +52,8 @@ def hello_without_server_name(case: Case10) -> None:
     records.
     Only possible because: A client that connects to an IP address without a host name has no server name to
     send.
-    How to mend it: Pass the host name that the client connects to, not its resolved IP address, to the TLS
-    library as server name before the handshake.
+    How to mend it: Before the handshake, pass the host name of the server to the TLS library as the server
+    name. Do not pass the resolved IP address.
     """
     case.report(TL_SNI, "the ClientHello has no server name", POSSIBLE)
 

@@ -59,7 +59,7 @@ P_SASLINIT_MAND: Final = RULES.rule(
 Demands: A sasl-init must have a mechanism.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 6.3.3.2
 Evidence: whether mechanism, the first element of the list, is null or missing
-Why it matters: The server cannot know how the client wants to authenticate. The SASL exchange fails.
+Why it matters: The server cannot know how the client wants to authenticate. The SASL negotiation fails.
 Silent when: the dialect of the sender is not known.
 How to mend it: Set mechanism to one of the mechanisms that the server offered.
 """
