@@ -29,22 +29,22 @@ D_STATE_FINAL_SND: Final = RULES.rule(
 
 
 def sender_changes_its_outcome(case: Case10, delivery: Delivery) -> None:
-    """A sender states a second outcome for a delivery that differs from its first outcome.
+    """A sender sends two different outcomes for one delivery.
 
-    Demands: After a sender has stated an outcome for a delivery, its later transfers and dispositions must
-    not change the outcome.
+    Demands: After a sender has sent an outcome for a delivery, its later transfers and dispositions must not
+    change this outcome.
     Source: transport.xml section performatives > transfer.state
     Evidence: the successive states that the sender gives to a delivery
     Why it matters: An outcome is final. The receiver may already have acted on the first outcome, so the two
     peers disagree about the message.
     Silent when: the capture lacks octets that were sent after the attach. The rule is also silent when one of
     the two outcomes is part of a transaction.
-    How to mend it: Store the outcome that you state for a delivery and state the same outcome in all later
-    transfers and dispositions of the delivery. Do not let two code paths state outcomes for one delivery.
+    How to mend it: Store the outcome that you send for a delivery, and send the same outcome in all later
+    transfers and dispositions of the delivery. Do not let two code paths choose outcomes for one delivery.
     """
     case.report(
         D_STATE_FINAL_SND,
-        "the sender changes the outcome that it stated for a delivery",
+        "the sender changes the outcome that it has already sent for a delivery",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -64,17 +64,17 @@ D_DISP_RANGE: Final = RULES.rule("D-DISP-RANGE", "MUST", "definition", usual_ans
 
 
 def disposition_backwards(case: Case10, body: Disposition) -> None:
-    """A peer sends a disposition whose field last comes before its field first.
+    """A peer sends a disposition whose field `last` comes before its field `first`.
 
-    Demands: The field last of a disposition must not come before the field first in serial number order.
+    Demands: In serial number order, the field `last` of a disposition must not come before the field `first`.
     Source: transport.xml section performatives > disposition.first, last
-    Evidence: the fields first and last
+    Evidence: the fields `first` and `last` of the disposition
     Why it matters: The receiver may read the range as empty or, with wrap-around, as nearly all delivery-ids.
     Deliveries stay unsettled, or wrong deliveries are settled.
     Silent when: never.
-    How to mend it: Order the two delivery-ids by serial number comparison and put the earlier
-    delivery-id into the field first. Leave the field last unset for a single delivery. Do not sort
-    delivery-ids as plain integers after wrap-around.
+    How to mend it: Order the two delivery-ids by serial number comparison and put the earlier delivery-id
+    into the field `first`. For a single delivery, leave the field `last` unset. Do not sort delivery-ids as
+    plain integers after wrap-around.
     """
     first = body.first
     last = body.last
@@ -91,17 +91,17 @@ def disposition_of_the_other_direction(case: Case10, first: int, role: str, mine
     Demands: In a disposition with role=sender, a peer may name only deliveries that this peer sent. In a
     disposition with role=receiver, a peer may name only deliveries that this peer received.
     Source: transport.xml section performatives > disposition
-    Evidence: the fields role, first and last of the disposition, and the delivery-ids of each direction
+    Evidence: the fields `role`, `first` and `last` of the disposition, and the delivery-ids of each direction
     Why it matters: The disposition names deliveries of the wrong direction or no deliveries. The deliveries
     that the peer meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read. The
     rule is also silent when a delivery had no delivery-id, because the disposition may name this delivery.
-    How to mend it: Set role to your own role on the deliveries: receiver (true) for deliveries that you
-    received, sender (false) for deliveries that you sent.
+    How to mend it: Set the field `role` to your own role on the deliveries: receiver (true) for deliveries
+    that you received, sender (false) for deliveries that you sent.
     """
     case.report(
         D_DISP_ROLE,
-        f"a disposition with role {role} names delivery {first}, but this peer has {mine} no such delivery",
+        f"a disposition with role={role} names delivery {first}, but this peer has {mine} no such delivery",
         CERTAIN,
         {"role": role},
     )
@@ -117,21 +117,22 @@ D_DISP_UNKNOWN: Final = RULES.rule(
 
 
 def disposition_of_unknown_deliveries(case: Case10, first: int, last: i64, mine: str) -> None:
-    """A peer sends a disposition that names no delivery of the session in the direction of its role.
+    """A peer sends a disposition with role=receiver for deliveries that it has not received on the session,
+    or with role=sender for deliveries that it has not sent on the session.
 
     Demands: A disposition must name at least one delivery of its session. The delivery-ids of earlier
-    sessions have no meaning.
+    sessions have no meaning in a disposition.
     Source: transport.xml section performatives > disposition; transport.xml section links > Resuming
     Deliveries
-    Evidence: the fields first and last, and the delivery-ids that were used since the begin in the direction
-    of the role
+    Evidence: the fields `role`, `first` and `last` of the disposition, and the delivery-ids that were used in
+    each direction since the session's begin
     Why it matters: The disposition settles nothing. The deliveries that the peer meant to settle stay
     unsettled, and the other peer may end the session with an error.
     Silent when: octets of either peer since the session's begin were not captured or could not be read. The
     rule is also silent when a delivery had no delivery-id, because the disposition may name this delivery.
-    How to mend it: Take first and last of a disposition from delivery-ids that were used on this session in
-    the direction of the role. Discard delivery-ids of earlier sessions, and send the disposition on the
-    session on which the delivery arrived.
+    How to mend it: Set the fields `first` and `last` of a disposition only to delivery-ids of deliveries that
+    you received (role=receiver) or sent (role=sender) on this session. Discard delivery-ids of earlier
+    sessions, and send the disposition on the session on which the delivery arrived.
     """
     if last == UNKNOWN:
         what = f"a disposition names delivery {first}, but this peer has {mine} no such delivery"
@@ -139,7 +140,8 @@ def disposition_of_unknown_deliveries(case: Case10, first: int, last: i64, mine:
     else:
         case.report(
             D_DISP_UNKNOWN,
-            f"a disposition names delivery {first}, but the last delivery {mine} is {raw(last)}",
+            f"a disposition names delivery {first}, but the last delivery that this peer has {mine} is "
+            f"delivery {raw(last)}",
             CERTAIN,
             {"last_delivery_id": int(raw(last))},
         )
@@ -201,22 +203,22 @@ D_STATE_FINAL_RCV: Final = RULES.rule(
 
 
 def receiver_changes_its_outcome(case: Case10, number: i64) -> None:
-    """A receiver states a second outcome for a delivery that differs from its first outcome.
+    """A receiver sends two different outcomes for one delivery.
 
-    Demands: After a receiver has stated an outcome for a delivery, the receiver must not change this
-    outcome. The sender may still choose another outcome.
+    Demands: After a receiver has sent an outcome for a delivery, the receiver must not change this outcome.
+    The sender may still choose another outcome.
     Source: messaging.xml section delivery-state
     Evidence: the successive states that the receiver gives to a delivery
     Why it matters: An outcome is final. The sender may already have acted on the first outcome, for example
     removed or redelivered the message.
     Silent when: the capture lacks octets that were sent after the session's begin. The rule is also silent
     when one of the two outcomes is part of a transaction.
-    How to mend it: State one outcome per delivery and repeat only this outcome, for example when you settle.
-    Applications must not accept a message and afterwards reject or release the message.
+    How to mend it: Send one outcome per delivery and repeat only this outcome, for example when you settle
+    the delivery. Applications must not accept a message and afterwards reject or release the message.
     """
     case.report(
         D_STATE_FINAL_RCV,
-        f"the receiver changes the outcome that it stated for delivery {raw(number)}",
+        f"the receiver changes the outcome that it has already sent for delivery {raw(number)}",
         CERTAIN,
         {"delivery_id": int(raw(number))},
     )
@@ -228,23 +230,23 @@ D_RCVMODE_SECOND: Final = RULES.rule(
 
 
 def settled_before_the_sender(case: Case10, number: i64) -> None:
-    """A receiver settles a delivery before its sender has settled it, on a link with rcv-settle-mode
-    `second`.
+    """On a link with rcv-settle-mode `second`, a receiver settles a delivery before the sender has settled
+    the delivery.
 
     Demands: On a link with rcv-settle-mode `second`, the receiver may settle a delivery only after the
-    receiver has stated its outcome and the sender has settled the delivery.
+    receiver has sent an outcome and the sender has settled the delivery.
     Source: transport.xml section performatives > transfer.rcv-settle-mode; transport.xml section definitions
     > receiver-settle-mode
     Evidence: a receiver's disposition with settled=true before any settlement by the sender
     Why it matters: The sender relies on being the first peer that settles the delivery. If the receiver
     settles first, exactly-once delivery is impossible, so the message may be duplicated.
     Silent when: the capture lacks octets that either peer sent after the session's begin.
-    How to mend it: In rcv-settle-mode `second` send a disposition with the outcome and settled=false. Settle
-    the delivery only after the sender's settled disposition has arrived.
+    How to mend it: In rcv-settle-mode `second`, send a disposition with the outcome and settled=false. Settle
+    the delivery only after the sender's disposition with settled=true has arrived.
     """
     case.report(
         D_RCVMODE_SECOND,
-        "the receiver settles a delivery before the sender on a link with rcv-settle-mode `second`",
+        "on a link with rcv-settle-mode `second`, the receiver settles a delivery before the sender does",
         CERTAIN,
         {"rcv_settle_mode": "second", "delivery_id": int(raw(number))},
     )
@@ -256,25 +258,25 @@ M_OUTCOMES_USE: Final = RULES.rule(
 
 
 def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) -> None:
-    """A receiver states an outcome that the sender's source does not list.
+    """A receiver sends an outcome that the sender's source does not list.
 
-    Demands: The receiver may state only outcomes that the sender's source lists. If the source lists no
-    outcomes, the receiver may state only the default-outcome of the source.
+    Demands: The receiver may send only outcomes that the sender's source lists. If the source lists no
+    outcomes, the receiver may send only the default-outcome of the source.
     Source: messaging.xml section addressing > source.outcomes
-    Evidence: the outcomes in the sender's source, and the states of the receiver's dispositions
-    Why it matters: The sender cannot apply an outcome that the source does not support. The sender may end
-    the link with amqp:not-allowed.
+    Evidence: the field `outcomes` of the sender's source, and the states in the receiver's dispositions
+    Why it matters: The sender cannot apply an outcome that the source does not support. The sender may detach
+    the link with the error amqp:not-allowed.
     Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that is not the
     name of a known outcome. Another rule, D-RCVMODE-SECOND, reports a receiver that settles a delivery before
     the sender on a link with rcv-settle-mode `second`. The finding is reported as possible, not as certain,
     when the sender attached the link again and the receiver may not yet have read the new attach.
-    How to mend it: Read the outcomes field of the source in the sender's attach, and state only those
-    outcomes or the default-outcome. If the application asks for another outcome, map the outcome to a listed
-    outcome or return an error.
+    How to mend it: Read the field `outcomes` of the source in the sender's attach, and send only the listed
+    outcomes or the default-outcome. If the application asks for another outcome, send a listed outcome
+    instead or report an error to the application.
     """
     case.report(
         M_OUTCOMES_USE,
-        f"the outcome is `{name}`, but the sender's source does not list this outcome",
+        f"the receiver sends the outcome `{name}`, which the sender's source does not list",
         certainty,
         {"delivery_id": int(raw(number))},
     )

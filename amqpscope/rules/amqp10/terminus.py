@@ -34,20 +34,20 @@ M_ADDR_TYPE: Final = RULES.rule(
     proved="possible",
 )
 """A peer sends an address of a type that the specification does not define as an address. The standard type
-is string.
+of an address is `string`.
 
-Demands: An address (to, reply-to, and the addresses of source and target) must have a type that provides the
-archetype address. The standard type is string.
+Demands: An address must have a type that provides the archetype `address`. The standard type of an address is
+`string`. Addresses are in the fields `to` and `reply-to`, and in the field `address` of source and target.
 Source: messaging.xml section message-format > address-string; messaging.xml properties.to, reply-to
 Evidence: the type of the address
 Why it matters: The receiver of the address cannot identify the node, so the link or the message does not
 reach the intended node.
 Silent when: a part of the frame was not captured.
-Only possible because: The specification leaves room to read these octets as legal, or a newer
-specification may define them.
-How to mend it: Encode every address (to and reply-to of the properties, address of source and target) as a
-string, not as a symbol, binary or number. If the application gives an address of another type, convert
-the address to text first.
+Only possible because: The specification can be read so that this type is legal, or a newer specification may
+define the type as an address.
+How to mend it: Encode every address as a `string`, not as a symbol, binary or number. Addresses are in the
+fields `to` and `reply-to` of the properties, and in the field `address` of source and target. If the
+application gives an address of another type, convert the address to text first.
 """
 
 
@@ -56,10 +56,10 @@ M_FILTER_KEY: Final = RULES.rule(
 )
 """A peer sends a filter-set with a key that is not a symbol.
 
-Demands: The keys of a filter-set must be symbols. The draft csprd02 writes this demand with MUST.
+Demands: The keys of a filter-set must be symbols. The draft csprd02 writes this demand with the keyword MUST.
 Source: messaging.xml section addressing > filter-set
-Evidence: the keys of the filter in the source
-Why it matters: The other peer looks up filters by symbol and does not find this filter. Messages may
+Evidence: the keys of the filter-set in the source
+Why it matters: The other peer looks up each filter by a symbol and does not find this filter. Messages may
 arrive unfiltered, or the other peer may refuse the attach.
 Silent when: a part of the frame was not captured.
 How to mend it: Encode every key of the filter map of a source as a symbol (format code `0xa3` or `0xb3`), not
@@ -73,14 +73,14 @@ M_FILTER_VALUE: Final = RULES.rule(
 """A peer sends a filter-set with a value that is neither null nor a described value.
 
 Demands: The values of a filter-set must be null or described values. The draft csprd02 writes this demand
-with MUST.
+with the keyword MUST.
 Source: messaging.xml section addressing > filter-set
-Evidence: the values of the filter in the source
-Why it matters: The descriptor of the value shows which filter is meant. Without a descriptor the other peer
+Evidence: the values of the filter-set in the source
+Why it matters: The descriptor of a value shows which filter is meant. Without a descriptor, the other peer
 cannot apply the filter and may refuse the attach.
 Silent when: a part of the frame was not captured.
-How to mend it: Encode every filter as a described value: the filter's descriptor (symbol or ulong) and then
-its value. Do not put the bare value, such as a selector string, into the filter-set.
+How to mend it: Encode every filter as a described value, with the filter's descriptor (symbol or ulong)
+before the value of the filter. Do not put the bare value, such as a selector string, into the filter-set.
 """
 
 
@@ -92,8 +92,8 @@ M_OUTCOME_VALID: Final = RULES.rule(
 Demands: The default-outcome must be an outcome. The delivery state `received` is not an outcome.
 Source: messaging.xml section addressing > source.default-outcome
 Evidence: the descriptor of the default-outcome
-Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome.
-Without a valid default-outcome, the peers do not agree on the result of these deliveries.
+Why it matters: The default-outcome applies to deliveries for which the receiver sends no outcome. Without a
+valid default-outcome, the peers do not agree on the result of these deliveries.
 Silent when: a part of the frame was not captured.
 How to mend it: Set default-outcome to an outcome, for example `accepted`, `rejected`, `released` or
 `modified`, encoded as a described list. The delivery state `received` is not an outcome. Leave
@@ -109,11 +109,11 @@ M_SRC_DYN_ADDR: Final = RULES.rule(
 def dynamic_source_without_address(case: Case10) -> None:
     """A sender attaches with a dynamic source but does not give the address of the node that it created.
 
-    Demands: A sender that attaches with source.dynamic=true must state the address of the created node.
+    Demands: A sender that attaches with source.dynamic=true must give the address of the created node.
     Source: messaging.xml section addressing > source.address, dynamic
     Evidence: a sender's attach with source.dynamic=true and a null address
-    Why it matters: The sender created the node for the receiver. Without the address the receiver cannot name
-    the node, for example as the reply-to of a request.
+    Why it matters: The sender created the node for the receiver. Without the address, the receiver cannot
+    name the node, for example as the reply-to of a request.
     Silent when: never.
     How to mend it: Write the address of the created node into source.address of the sender's attach whenever
     that source has dynamic=true.
@@ -129,12 +129,12 @@ M_TGT_DYN_ADDR: Final = RULES.rule(
 def dynamic_target_without_address(case: Case10) -> None:
     """A receiver attaches with a dynamic target but does not give the address of the node that it created.
 
-    Demands: A receiver that attaches with target.dynamic=true must state the address of the created node. In
+    Demands: A receiver that attaches with target.dynamic=true must give the address of the created node. In
     the text of this demand, the specification writes 'source' by mistake.
     Source: messaging.xml section addressing > target.address, dynamic
     Evidence: a receiver's attach with target.dynamic=true and a null address
-    Why it matters: The receiver created the node for the sender. Without the address the sender cannot name
-    the node, for example to pass it on to other peers.
+    Why it matters: The receiver created the node for the sender. Without the address, the sender cannot name
+    the node, for example to pass the address on to other peers.
     Silent when: never.
     How to mend it: Write the address of the created node into target.address of the receiver's attach
     whenever that target has dynamic=true.
@@ -190,19 +190,21 @@ M_DYNPROPS_UNSET: Final = RULES.rule(
 
 
 def dynamic_properties_without_dynamic(case: Case10, what: str) -> None:
-    """A peer sends a source or target with dynamic-node-properties although dynamic is not true.
+    """A peer sends a source or target with dynamic-node-properties, although its field `dynamic` is not true.
 
-    Demands: A source or target may have dynamic-node-properties only if its field dynamic is true. The draft
-    csprd02 writes this demand with MUST.
+    Demands: A source or target may have dynamic-node-properties only if its field `dynamic` is true. The
+    draft csprd02 writes this demand with the keyword MUST.
     Source: messaging.xml section addressing > source.dynamic-node-properties, target.dynamic-node-properties
-    Evidence: dynamic-node-properties in a source or target whose dynamic is not true
+    Evidence: dynamic-node-properties in a source or target whose field `dynamic` is not true
     Why it matters: The properties describe a dynamically created node, but the source or target is not
     dynamic. The other peer may ignore the properties or refuse the attach.
     Silent when: never.
-    How to mend it: Leave dynamic-node-properties null unless dynamic is true in the same source or
-    target. If a dynamic node is wanted, set dynamic to true.
+    How to mend it: Set dynamic-node-properties only if the field `dynamic` of the same source or target is
+    true. If you want a dynamic node, set `dynamic` to true.
     """
-    case.report(M_DYNPROPS_UNSET, f"the {what} has dynamic-node-properties, but dynamic is not true")
+    case.report(
+        M_DYNPROPS_UNSET, f"the {what} has dynamic-node-properties, but its field `dynamic` is not true"
+    )
 
 
 TX_COORD_RESUME: Final = RULES.rule(
@@ -222,7 +224,7 @@ def coordinator_resumed(case: Case10) -> None:
     How to mend it: Leave the unsettled map null in an attach whose target is a coordinator. After a control
     link is lost, attach a new control link and declare new transactions.
     """
-    case.report(TX_COORD_RESUME, "an attach to a coordinator has an unsettled map")
+    case.report(TX_COORD_RESUME, "the attach of a link to a coordinator has an unsettled map")
 
 
 M_LIFETIME_VALUE: Final = RULES.rule(
@@ -231,22 +233,24 @@ M_LIFETIME_VALUE: Final = RULES.rule(
 
 
 def lifetime_policy_that_is_none(case: Case10, what: str, value: object) -> None:
-    """A peer sends a lifetime-policy for a dynamic node that is not one of the four types of the
+    """For a dynamic node, a peer sends a lifetime-policy that is not one of the four types of the
     specification.
 
-    Demands: The lifetime-policy of a node must be one of the four delete-on-* types. The drafts csd01 and
-    csprd02 allow any type that provides lifetime-policy.
+    Demands: The lifetime-policy of a node must be one of the four types whose names begin with `delete-on-`.
+    The drafts csd01 and csprd02 allow any type that provides the archetype `lifetime-policy`.
     Source: messaging.xml section addressing > node-properties
     Evidence: the descriptor of the lifetime-policy (0x2b to 0x2e in the specification)
-    Why it matters: The peers do not agree on the time at which the node is deleted. A peer that does not know
-    the policy keeps the node for ever or refuses the link.
+    Why it matters: The peers do not agree when the node is deleted. A peer that does not know the
+    lifetime-policy keeps the node for ever or refuses the link.
     Silent when: a part of the frame was not captured.
-    Possible because: The type of the value may be a lifetime-policy that another party has defined.
+    Possible because: Another party may have defined the type of the value as a lifetime-policy.
     How to mend it: Encode lifetime-policy as one of the described types delete-on-close, delete-on-no-links,
     delete-on-no-messages or delete-on-no-links-or-messages. The descriptors of these types are `0x2b` to
     `0x2e`, and each value is an empty list. Do not send the lifetime-policy as a symbol or a string.
     """
-    message = f"the {what}'s lifetime-policy has the type {sent_name(value)}, which is no lifetime-policy"
+    message = (
+        f"the {what}'s lifetime-policy has the type `{sent_name(value)}`, which is not a lifetime-policy"
+    )
     case.report(M_LIFETIME_VALUE, message, CERTAIN, {"lifetime_policy": sent_name(value)})
 
 
@@ -256,7 +260,8 @@ M_SUPPDIST_VALUE: Final = RULES.rule(
 
 
 def supported_modes_that_are_no_symbols(case: Case10, what: str, value: object) -> None:
-    """A peer sends supported-dist-modes for a dynamic node as neither a symbol nor an array of symbols.
+    """For a dynamic node, a peer sends supported-dist-modes that are neither a symbol nor an array of
+    symbols.
 
     Demands: The supported-dist-modes of a node must be one symbol or an array of symbols that name
     distribution modes.
@@ -268,7 +273,10 @@ def supported_modes_that_are_no_symbols(case: Case10, what: str, value: object) 
     How to mend it: Encode supported-dist-modes as one symbol (`move` or `copy`) or as an array of symbols,
     not as a string or a list.
     """
-    message = f"the {what}'s supported-dist-modes have the type {sent_name(value)}"
+    message = (
+        f"the {what}'s supported-dist-modes have the type `{sent_name(value)}`, but must be a symbol or an "
+        "array of symbols"
+    )
     case.report(M_SUPPDIST_VALUE, message, CERTAIN, {"supported_dist_modes": sent_name(value)})
 
 
@@ -288,7 +296,7 @@ def unknown_distribution_mode(case: Case10, mode: str) -> None:
     Source: messaging.xml section addressing > std-dist-mode
     Evidence: the text of the distribution-mode
     Why it matters: The peers do not agree whether a delivered message stays at the node. A receiver may
-    consume messages that it wants to browse, or browse messages that it wants to consume.
+    consume messages that it only wants to browse, or browse messages that it wants to consume.
     Silent when: a part of the frame was not captured.
     Only possible because: A specification that this rule does not know may define the distribution-mode.
     How to mend it: Set distribution-mode to the symbol `move` (consume) or `copy` (browse), in lower case, or
@@ -304,23 +312,23 @@ M_OUTCOMES_SYMBOL: Final = RULES.rule(
 
 
 def outcomes_with_symbol_that_stands_for_none(case: Case10, symbol: str, certainty: i64) -> None:
-    """A peer sends a source whose field outcomes contains a symbol that is not the descriptor of an
+    """A peer sends a source whose field `outcomes` contains a symbol that is not the descriptor of an
     outcome.
 
-    Demands: The field outcomes must list descriptors of outcomes as symbols, such as amqp:accepted:list.
+    Demands: The field `outcomes` must list descriptors of outcomes as symbols, such as `amqp:accepted:list`.
     Source: messaging.xml section addressing > source.outcomes
-    Evidence: the symbols in the field outcomes
-    Why it matters: The receiver cannot choose an outcome by this symbol, and may treat the whole list as an
+    Evidence: the symbols in the field `outcomes`
+    Why it matters: The receiver cannot find an outcome for this symbol, and may treat the whole list as an
     error.
-    Silent when: a part of the frame was not captured, or when the symbol is of another domain than `amqp`.
-    The finding is reported as possible, not as certain, when the symbol is of the domain `amqp` and is not
-    the descriptor of any type that the rule knows.
+    Silent when: a part of the frame was not captured, or when the symbol belongs to another domain than
+    `amqp`. The finding is reported as possible, not as certain, when the symbol belongs to the domain `amqp`
+    and is not the descriptor of any type that the rule knows.
     Possible because: A specification that this rule does not know may define the symbol.
     How to mend it: List the full symbolic descriptors of outcomes, for example `amqp:accepted:list` or
     `amqp:rejected:list`, not short names such as `accepted`. Do not list `amqp:received:list`, because the
     state `received` is not an outcome.
     """
-    message = "the source's outcomes list a symbol that is not the descriptor of an outcome"
+    message = "the source's field `outcomes` has a symbol that is not the descriptor of an outcome"
     case.report(M_OUTCOMES_SYMBOL, message, certainty, {"symbol": str(symbol)})
 
 
@@ -328,16 +336,16 @@ M_DYN_NAME: Final = RULES.rule("M-DYN-NAME", "SHOULD", "keyword")
 
 
 def generated_address_that_tells_nothing(case: Case10, address: str, name: str, container: str) -> None:
-    """A peer generates an address for a dynamic node that contains neither the name of the link nor the
+    """The address that a peer generates for a dynamic node contains neither the name of the link nor the
     container-id of the other peer.
 
     Demands: A generated address should contain the link name and the other peer's container-id. Instead of
-    the container-id, the final specification also names a session id or client id. The drafts csd01 and
-    csprd02 name other data of the peer that requests the node.
+    the container-id, the final specification also allows a session id or a client id. The drafts csd01 and
+    csprd02 ask for other data of the peer that requests the node.
     Source: messaging.xml section addressing > source.address, source.dynamic (and target)
     Evidence: the generated address, the link name and the container-id
-    Why it matters: An operator who finds the node on the broker cannot see which client and which link it
-    belongs to.
+    Why it matters: An operator who finds the node on the broker cannot see to which client and to which link
+    the node belongs.
     Silent when: the other peer's open was not captured.
     Only possible because: The address may contain the link name and the container-id in a form that only
     the creator of the address recognizes.
@@ -439,27 +447,28 @@ M_TERM_EXPIRY: Final = RULES.rule(
 
 
 def terminus_lost(case: Case10, what: str, policy: str) -> None:
-    """A peer attaches a link again with a null source or target in place of the terminus that it kept,
-    although that terminus had not expired.
+    """A peer attaches a link again with a null source or target, although its earlier source or target of the
+    link has not expired.
 
-    Demands: A peer must keep a terminus until the timeout has passed since the event that the expiry-policy
-    specifies. A new attach stops the timer.
+    Demands: The expiry-policy of a terminus (a source or target) names an event, and the peer must keep the
+    terminus until its timeout has passed since this event. A new attach stops the timer of the terminus.
     Source: messaging.xml section addressing > terminus-expiry-policy, source.timeout, target.timeout
     Evidence: the expiry-policy and timeout of the terminus, the later attach, and the time that passed
     before this attach
-    Why it matters: The terminus is lost with its unsettled deliveries, and a subscription may also be lost.
+    Why it matters: The terminus (a source or target) is lost with its unsettled deliveries, and a
+    subscription may also be lost.
     Silent when: the link was closed, when the new attach is on another session, or when the terminus expires
     with the link. The rule is also silent when the other peer asks for another address, or when octets were
     not captured.
     Only possible because: The peer may have refused the terminus for another reason.
     How to mend it: Keep the terminus until its timeout has passed since the event that its expiry-policy
-    specifies. Stop the timer when the link is attached again, and answer that attach with the terminus that
-    was kept.
+    names. Stop the timer when the link is attached again, and answer the new attach with the terminus that
+    you have kept.
     """
     case.report(
         M_TERM_EXPIRY,
-        f"the link is attached again with a null {what}, although the {what} has not expired "
-        f"(expiry-policy {policy})",
+        f"the link is attached again with a null {what}, although the earlier {what} has not expired "
+        f"(expiry-policy `{policy}`)",
         POSSIBLE,
         {"expiry_policy": policy},
     )

@@ -38,8 +38,7 @@ TX_ID_TYPE: Final = RULES.rule(
 
 
 def txn_id_too_long(case: Case10, size: int) -> None:
-    """A peer names a transaction by a txn-id of more than 32 octets, or by a flow property that is not a
-    binary.
+    """A peer sends a txn-id of more than 32 octets, or a flow with a txn-id that is not a binary.
 
     Demands: A txn-id must be a binary of at most 32 octets.
     Source: transactions.xml section coordination > transaction-id
@@ -68,9 +67,9 @@ def work_in_no_transaction(case: Case10, what: str, transaction: Transaction | N
     unknown-id
     Evidence: the txn-ids of transfers, dispositions and flows
     Why it matters: The resource cannot assign the work to a transaction. The work fails, and the resource may
-    end the link with amqp:transaction:unknown-id.
-    Silent when: octets of either peer were not captured and may contain the declaration. The rule is also
-    silent when the connection had more transactions than the rule remembers.
+    detach the link with the error amqp:transaction:unknown-id.
+    Silent when: the capture lacks octets of either peer that may contain the declaration of the transaction.
+    The rule is also silent when the connection had more transactions than the rule remembers.
     How to mend it: Use a txn-id only after the outcome `declared` has arrived and before the discharge is
     sent. An application must not commit a transaction in one thread while another thread still sends under
     this transaction.
@@ -85,7 +84,7 @@ def work_in_no_transaction(case: Case10, what: str, transaction: Transaction | N
     else:
         case.report(
             TX_STATE_KNOWN,
-            f"{what} under a transaction that its controller has discharged",
+            f"{what} under a transaction that its controller has already discharged",
             CERTAIN,
             {"transactions": len(case.ledger.transactions)},
             [int(transaction.discharge_packet)],
@@ -101,9 +100,9 @@ def work_after_its_control_link(case: Case10, certainty: i64) -> None:
     """A peer names a transaction whose control link was detached before the transaction was discharged.
 
     Demands: When a control link closes, its live transactions must be rolled back, and further work under
-    them must fail.
+    these transactions must fail.
     Source: transactions.xml section transactions
-    Evidence: the detach of the control link, and later txn-ids
+    Evidence: the detach of the control link, and the txn-ids of later frames
     Why it matters: The coordinator rolls the transaction back when its control link closes. All further work
     under the transaction fails.
     Silent when: octets of either peer were not captured. The finding is reported as possible, not as certain,
@@ -113,7 +112,7 @@ def work_after_its_control_link(case: Case10, certainty: i64) -> None:
     """
     case.report(
         TX_CTRLCLOSE,
-        "a txn-id is used although its control link was detached before the discharge",
+        "a txn-id is used, although the control link of its transaction was detached before the discharge",
         certainty,
     )
 
@@ -143,25 +142,25 @@ TX_SCOPE_SESSION: Final = RULES.rule(
 
 def work_on_another_session(case: Case10, control: Control, certainty: i64) -> None:
     """A controller does work under a transaction on another session than the session of the control link,
-    although the coordinator does not offer amqp:multi-ssns-per-txn.
+    although the coordinator does not offer the capability amqp:multi-ssns-per-txn.
 
-    Demands: A controller may work under a transaction on another session than the session of the control link
-    only if the coordinator offers amqp:multi-ssns-per-txn.
+    Demands: If the coordinator does not offer the capability amqp:multi-ssns-per-txn, a controller must do
+    all work under a transaction on the session of the control link.
     Source: transactions.xml section transactions; transactions.xml section coordination > txn-capability
     multi-ssns-per-txn
     Evidence: the session of the work, and the session of the control link
-    Why it matters: The resource perhaps does not know the transaction on the other session. The resource may
-    then do the work outside the transaction, so a rollback does not undo the work.
+    Why it matters: The resource may not know the transaction on the other session. If the resource then does
+    the work outside the transaction, a rollback does not undo the work.
     Silent when: octets of either peer were not captured, or when the rule has already reported the
-    transaction. The finding is reported as possible, not as certain, when the coordinator states no
+    transaction. The finding is reported as possible, not as certain, when the coordinator lists no
     capabilities.
     How to mend it: Attach the control link and all links that work under its transactions on the same
     session. Use several sessions only if the coordinator's attach offers amqp:multi-ssns-per-txn.
     """
     case.report(
         TX_SCOPE_SESSION,
-        "work is done under a transaction of another session, but the coordinator does not offer "
-        "amqp:multi-ssns-per-txn",
+        "work is done under a transaction of another session, but the coordinator does not offer the "
+        "capability amqp:multi-ssns-per-txn",
         certainty,
         {"session": int(case.session.number) if case.session is not None else -1},
         [int(control.packet)],
@@ -225,19 +224,19 @@ TX_DECLARED_ELSEWHERE: Final = RULES.rule(
 
 
 def declared_as_a_state(case: Case10) -> None:
-    """A peer states the outcome `declared` for a delivery that is not a declare on a control link.
+    """A peer sends the outcome `declared` for a delivery that is not a `declare` message on a control link.
 
-    Demands: A peer may state the outcome `declared` only for a declare on a control link.
+    Demands: A peer may send the outcome `declared` only for a `declare` message on a control link.
     Source: transactions.xml section coordination > declared
-    Evidence: the outcome `declared` on another link
-    Why it matters: The outcome assigns a txn-id although no controller asked for a transaction. The other
-    peer cannot apply the outcome `declared` to an ordinary delivery.
+    Evidence: the outcome `declared`, and the delivery for which the outcome is sent
+    Why it matters: The outcome `declared` assigns a txn-id, although no controller asked for a transaction.
+    The other peer cannot apply the outcome `declared` to an ordinary delivery.
     Silent when: octets of either peer were not captured, or when the delivery is already settled.
-    How to mend it: Send the outcome `declared` only in the disposition for a declare message on a control
-    link. Answer a discharge and all ordinary messages with another outcome, such as `accepted`.
+    How to mend it: Send the outcome `declared` only in the disposition for a `declare` message on a control
+    link. Answer a `discharge` and all ordinary messages with another outcome, such as `accepted`.
     """
     case.report(
-        TX_DECLARED_ELSEWHERE, "the outcome `declared` is stated for a delivery that is not a declare"
+        TX_DECLARED_ELSEWHERE, "the outcome `declared` is sent for a delivery that is not a `declare` message"
     )
 
 

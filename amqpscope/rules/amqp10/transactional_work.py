@@ -83,26 +83,26 @@ TX_ACQ_UNSUPPORTED: Final = RULES.rule(
 
 
 def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
-    """The controller asked for acquisition under a transaction on a link. The resource then sends a delivery
-    outside any transaction on this link.
+    """The controller asked for acquisition under a transaction on a link. Later, the resource sends a
+    delivery on this link outside any transaction.
 
-    Demands: A resource that cannot acquire under a transaction must detach the link with amqp:not-implemented
-    when the controller asks for acquisition under a transaction.
+    Demands: If a controller asks for acquisition under a transaction and the resource does not support this
+    acquisition, the resource must detach the link with amqp:not-implemented.
     Source: transactions.xml section txn-work > Transactional Acquisition
     Evidence: a flow with a txn-id, and the next transfers or the detach
-    Why it matters: A rollback does not return the acquired message to the queue, contrary to the controller's
-    expectation.
+    Why it matters: The controller expects that a rollback puts the acquired message back into the queue, but
+    a rollback does not affect this message.
     Silent when: the resource may not yet have read the flow that asks for the acquisition, or when the
     transaction was discharged. The rule is also silent when the delivery is resumed, or when octets of either
     peer were not captured.
     Only possible because: The resource may have acquired the message before the controller's request arrived.
-    How to mend it: Put transactional-state with the requested txn-id into the transfers of messages acquired
-    under the transaction. If transactional acquisition is not supported, detach the link with the error
-    amqp:not-implemented.
+    How to mend it: When you send messages that are acquired under a transaction, put a transactional-state
+    with the requested txn-id into their transfers. If you do not support transactional acquisition, detach
+    the link with the error amqp:not-implemented.
     """
     case.report(
         TX_ACQ_UNSUPPORTED,
-        "a delivery is sent outside any transaction although the controller asked for "
+        "a delivery is sent outside any transaction, although the controller asked for "
         "acquisition under a transaction",
         POSSIBLE,
         {},
@@ -167,22 +167,23 @@ TX_RET_OTHER: Final = RULES.rule("TX-RET-OTHER", "MUST NOT", "keyword", answer="
 
 
 def outcome_under_another_transaction(case: Case10, work: Work, under: Transaction) -> None:
-    """A peer gives an outcome under one transaction to a delivery that was sent under another live
+    """Under one transaction, a peer sends an outcome for a delivery that was sent under another live
     transaction.
 
-    Demands: A peer must not give an outcome under one transaction to a delivery that was sent under another
+    Demands: Under one transaction, a peer must not send an outcome for a delivery that was sent under another
     live transaction.
     Source: transactions.xml section txn-work > Transactional Retirement
     Evidence: the txn-ids of the transfer and of the disposition
     Why it matters: The two transactions cannot both be committed. The resource has to end the control link,
-    and work under its transactions is rolled back.
+    and the work under all transactions of this link is rolled back.
     Silent when: octets of either peer were not captured.
     How to mend it: Store the txn-id with each delivery that arrives under a transaction, and use this txn-id
     in the disposition. Discharge the first transaction before the delivery takes part in another transaction.
     """
     case.report(
         TX_RET_OTHER,
-        f"a delivery under one transaction (packet {work.packet}) gets an outcome under another transaction",
+        f"a delivery that was sent under one transaction (packet {work.packet}) gets an outcome under "
+        "another transaction",
         CERTAIN,
         {},
         [int(work.packet), int(under.declared_packet)],
@@ -195,23 +196,23 @@ TX_ACQ_OUTCOME: Final = RULES.rule(
 
 
 def outcome_outside_its_transaction(case: Case10, work: Work, under: Transaction) -> None:
-    """A controller gives an outcome outside the transaction to a delivery that was acquired under a live
+    """A controller sends an outcome without a txn-id for a delivery that was acquired under a live
     transaction.
 
     Demands: The outcome of a message that was acquired under a live transaction must name this transaction.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the txn-ids of the transfer and of the disposition
-    Why it matters: The acquisition and its outcome have to take effect together. An outcome outside the
-    transaction remains even after a rollback of the acquisition.
+    Why it matters: The acquisition of a message and its outcome have to take effect together. An outcome
+    outside the transaction remains even after a rollback of the acquisition.
     Silent when: octets of either peer were not captured.
-    How to mend it: Wrap the outcome of a message acquired under a transaction in a transactional-state with
-    the same txn-id, until that transaction is discharged. Applications must acknowledge a message within the
-    transaction that received the message.
+    How to mend it: Until a transaction is discharged, wrap the outcome of each message that was acquired
+    under the transaction in a transactional-state with the same txn-id. Applications must acknowledge a
+    message within the transaction that received the message.
     """
     case.report(
         TX_ACQ_OUTCOME,
-        f"a delivery acquired under a transaction (packet {work.packet}) gets an outcome outside the "
-        "transaction",
+        f"a delivery that was acquired under a transaction (packet {work.packet}) gets an outcome outside "
+        "the transaction",
         CERTAIN,
         {},
         [int(work.packet), int(under.declared_packet)],
@@ -222,23 +223,25 @@ TX_POST_OUTCOME_ID: Final = RULES.rule("TX-POST-OUTCOME-ID", "MUST", "keyword", 
 
 
 def outcome_that_does_not_name_its_transaction(case: Case10, work: Work) -> None:
-    """A resource states the outcome of a posted delivery without naming the transaction of the delivery.
+    """A resource sends an outcome for a delivery that was posted under a transaction, but the outcome does
+    not name this transaction.
 
     Demands: The outcome of a delivery that was posted under a transaction must carry the txn-id of the
     transaction.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the txn-ids of the transfer and of the disposition
-    Why it matters: The controller takes the outcome for final, although only the discharge makes it final.
-    After a rollback, the controller believes that a lost message was accepted.
+    Why it matters: The controller treats the outcome as final, although only the discharge makes the outcome
+    final. After a rollback, the controller believes that a lost message was accepted.
     Silent when: octets of either peer were not captured, or when the transaction may already have been
     discharged. The rule is also silent when the sender settled the delivery.
-    How to mend it: Answer a delivery posted under a transaction with a transactional-state that carries the
-    same txn-id and the provisional outcome. Send a plain outcome only after the discharge.
+    How to mend it: When a delivery was posted under a transaction, answer with a transactional-state that
+    carries the same txn-id and the provisional outcome. Send an outcome without a transactional-state only
+    after the discharge.
     """
     case.report(
         TX_POST_OUTCOME_ID,
-        f"the outcome of a delivery posted under a transaction (packet {work.packet}) does not name the "
-        "transaction",
+        f"the outcome of a delivery that was posted under a transaction (packet {work.packet}) does not "
+        "name this transaction",
         CERTAIN,
         {},
         [int(work.packet)],
@@ -249,19 +252,18 @@ TX_POST_AFTER: Final = RULES.rule("TX-POST-AFTER", "MUST", "keyword", by="receiv
 
 
 def another_outcome_after_the_commit(case: Case10, work: Work) -> None:
-    """After a commit, a resource states another outcome for a delivery than the outcome that it stated under
-    the transaction.
+    """After a commit, a resource sends another outcome for a delivery than the outcome that it sent under the
+    transaction.
 
-    Demands: After a commit, the resource must state the applied outcome for deliveries that are still
+    Demands: After a commit, the resource must send the outcome that was applied, if a delivery is still
     unsettled.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the states of the delivery before and after the discharge
     Why it matters: The controller committed the transaction because of the promised outcome. The message may
     be lost or rejected although the commit succeeded.
     Silent when: octets of either peer were not captured, or when the delivery is settled.
-    How to mend it: Store the provisional outcome of each posted delivery, and state exactly this outcome
-    after a successful discharge. If the resource can no longer apply the outcome, let the discharge fail
-    instead.
+    How to mend it: Store the provisional outcome of each posted delivery, and send exactly this outcome after
+    a successful discharge. If the resource can no longer apply the outcome, let the discharge fail instead.
     """
     case.report(
         TX_POST_AFTER,
@@ -276,7 +278,7 @@ TX_POST_AFTER_FAIL: Final = RULES.rule("TX-POST-AFTER-FAIL", "SHOULD NOT", "lowe
 
 
 def outcome_after_the_rollback(case: Case10, work: Work) -> None:
-    """After a rollback, a resource states an outcome for a delivery that was posted under the transaction.
+    """After a rollback, a resource sends an outcome for a delivery that was posted under the transaction.
 
     Demands: After an unsuccessful discharge, deliveries that are still unsettled should have no outcome.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
@@ -284,12 +286,13 @@ def outcome_after_the_rollback(case: Case10, work: Work) -> None:
     Why it matters: The rollback undid the delivery, so the delivery has no outcome. The controller may assume
     that the message is accepted, although the resource does not hold the message.
     Silent when: octets of either peer were not captured, or when the delivery is settled.
-    How to mend it: Discard the provisional outcomes of all posted deliveries when the discharge fails or its
-    fail flag is true. Send no outcome for these deliveries afterwards, because the controller settles them.
+    How to mend it: Discard the provisional outcomes of all posted deliveries when the discharge fails or has
+    fail=true. After the rollback, send no outcome for deliveries that were posted under the transaction,
+    because the controller settles these deliveries.
     """
     case.report(
         TX_POST_AFTER_FAIL,
-        "after the rollback, an outcome is stated for a delivery that was posted under the transaction",
+        "after the rollback, an outcome is sent for a delivery that was posted under the transaction",
         CERTAIN,
         {},
         [int(work.packet)],
@@ -306,26 +309,26 @@ TX_RET_LIVE: Final = RULES.rule(
 
 
 def settled_after_the_rollback(case: Case10, work: Work) -> None:
-    """After a rollback, a resource settles a delivery before the controller has stated a new outcome for the
+    """After a rollback, a resource settles a delivery before the controller has sent a new outcome for the
     delivery.
 
-    Demands: After a rollback, the retired deliveries must stay acquired by the controller until the
-    controller states a new outcome.
+    Demands: After a rollback, the deliveries that were retired under the transaction must stay acquired by
+    the controller until the controller sends a new outcome.
     Source: transactions.xml section txn-work > Transactional Retirement
     Evidence: the settlement of deliveries after the rollback
-    Why it matters: The next outcome that the controller states has no effect, and the message may be
-    processed twice.
-    Silent when: octets of either peer were not captured, or when the controller has stated an outcome since
-    the rollback.
+    Why it matters: A new outcome that the controller sends for the delivery has no effect, and the message
+    may be processed twice.
+    Silent when: octets of either peer were not captured, or when the controller has sent an outcome for the
+    delivery since the rollback.
     Only possible because: No capture can prove this fault, because the resource may have settled the delivery
     for another reason.
-    How to mend it: When the transaction rolls back, return retired deliveries to the state that they had
-    before the transactional disposition. Settle a retired delivery only after the controller has stated a
-    new outcome.
+    How to mend it: When the transaction rolls back, put each retired delivery back into the state that it had
+    before the transactional disposition. Settle a retired delivery only after the controller has sent a new
+    outcome.
     """
     case.report(
         TX_RET_LIVE,
-        "after the rollback, a delivery is settled before the controller has stated a new outcome",
+        "after the rollback, a delivery is settled before the controller has sent a new outcome",
         POSSIBLE,
         {},
         [int(work.packet)],
@@ -445,7 +448,7 @@ def not_settled_after_the_discharge(case: Case10, work: Work, since: i64) -> Non
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: unsettled deliveries after the discharge
     Why it matters: The resource has to keep the delivery and its outcome in memory until the controller
-    settles it, so memory grows with every transaction.
+    settles the delivery, so the memory use grows with every transaction.
     Silent when: the controller had not received the answer to the discharge. The rule is also silent when
     either peer settled the delivery or detached the link, or when octets were not captured.
     Only possible because: The specification gives no time limit for the settlement.
@@ -454,7 +457,8 @@ def not_settled_after_the_discharge(case: Case10, work: Work, since: i64) -> Non
     """
     case.report(
         TX_POST_SETTLE,
-        f"a delivery posted under a transaction (packet {work.packet}) is not settled after the discharge",
+        f"a delivery that was posted under a transaction (packet {work.packet}) is not settled after the "
+        "discharge",
         POSSIBLE,
         {"seconds": int((case.me.stream.last_time - since) // 1_000_000_000)},
         [int(work.packet)],

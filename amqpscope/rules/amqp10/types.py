@@ -42,8 +42,8 @@ Demands: A format code whose low nibble is 0xF must be followed by an extension 
 assigns no such code, so no such code may appear.
 Source: types.xml section encodings (bit layout)
 Evidence: a format code 0x4F, 0x5F, ... or 0xFF, and the octet after the code
-Why it matters: The receiver does not know what follows the code. The receiver cannot decode the frame and
-may close the connection with amqp:decode-error.
+Why it matters: The receiver does not know what follows the format code. The receiver cannot decode the frame
+and may close the connection with amqp:decode-error.
 Silent when: a part of the frame was not captured.
 How to mend it: Remove format codes whose low nibble is `0xF` from the encoder. Check also that the value
 before the code has as many octets as its size says.
@@ -59,8 +59,8 @@ Demands: In a described value, the octet 0x00 must be followed by one complete d
 another constructor, which may itself be described.
 Source: types.xml section encodings > Constructor BNF
 Evidence: the octets of the described value
-Why it matters: Part of the described value is missing. The receiver takes the octets that follow for the
-missing part, or refuses the frame.
+Why it matters: A part of the described value is missing. The receiver reads the next octets as the missing
+part, or refuses the frame.
 Silent when: a part of the frame was not captured.
 How to mend it: Write after `0x00` one complete descriptor (symbol or ulong) and then one complete value with
 its own constructor. Write an empty list (`0x45`) when a described list has no fields.
@@ -72,15 +72,15 @@ T_DESC_RESERVED: Final = RULES.rule(
 )
 """A peer sends a descriptor that is neither a symbol nor a ulong.
 
-Demands: A descriptor should be a symbol or a ulong. Other types are reserved.
+Demands: A descriptor should be a symbol or a ulong. Descriptors of other types are reserved.
 Source: types.xml section types > Descriptor Values
 Evidence: the type of the descriptor
 Why it matters: The specification reserves descriptors of other types. The receiver cannot identify the
 described type and may refuse the value.
 Silent when: a part of the frame was not captured. Separate rules judge the descriptor of a frame body or
 of a message section.
-How to mend it: Encode every descriptor as a symbol or a ulong. Convert a descriptor that the application
-passes as string, uint or int before encoding.
+How to mend it: Encode every descriptor as a symbol or a ulong. If the application passes a descriptor as a
+string, uint or int, convert the descriptor before you encode it.
 """
 
 
@@ -92,19 +92,19 @@ T_DESC_DOMAIN0: Final = RULES.rule(
     usual_answer="amqp:not-implemented",
     proved="possible",
 )
-"""A peer sends a numeric descriptor whose upper 32 bits (the domain) are zero and which no specification
-assigns.
+"""A peer sends a numeric descriptor that no specification assigns, although its upper 32 bits (the domain)
+are zero.
 
 Demands: Numeric descriptors whose upper 32 bits are zero belong to the AMQP specification, so private types
 must use a domain of their own.
 Source: types.xml section types > Descriptor Values
 Evidence: an unknown ulong descriptor whose upper 32 bits are zero
-Why it matters: A later AMQP specification may assign the same descriptor to another type. The receiver
-would then decode the value as the newly specified type.
+Why it matters: A later AMQP specification may assign the same descriptor to another type. The receiver would
+then decode the value as a value of that other type.
 Silent when: a part of the frame was not captured.
 Only possible because: A specification that this rule does not know may define the descriptor.
-How to mend it: Put the enterprise number of the type's owner into the upper 32 bits of the ulong
-descriptor of a private type. Alternatively, use a symbolic descriptor with a domain of your own.
+How to mend it: For a private type, put the enterprise number of the owner of the type into the upper 32 bits
+of the ulong descriptor. Alternatively, use a symbolic descriptor with a domain of your own.
 """
 
 
@@ -151,16 +151,16 @@ is encoded. Count octets, not characters, in strings. Do not cut off octets of a
 T_BOOL_OCTET: Final = RULES.rule(
     "T-BOOL-OCTET", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a boolean of format code `0x56` whose data octet is neither `0x00` nor `0x01`.
+"""A peer sends a boolean with format code `0x56` whose data octet is neither `0x00` nor `0x01`.
 
 Demands: The data octet of a boolean with format code 0x56 must be 0x00 or 0x01.
 Source: types.xml section encodings > boolean
 Evidence: the octet after the format code 0x56
-Why it matters: Some receivers take the value as true, and other receivers refuse the frame with
+Why it matters: Some receivers read the value as true, and other receivers refuse the frame with
 amqp:decode-error.
 Silent when: a part of the frame was not captured.
 How to mend it: Write `0x01` for true and `0x00` for false, or use the format codes `0x41` and `0x42`. Do not
-copy a nonzero integer of the program into the data octet.
+copy an integer of the program, such as 255, into the data octet.
 """
 
 
@@ -193,13 +193,14 @@ T_UUID_4122: Final = RULES.rule(
 Demands: A uuid must have the octet layout of RFC 4122, section 4.1.2.
 Source: types.xml section encodings > uuid
 Evidence: the 16 octets of the uuid
-Why it matters: In most cases, the first fields of the uuid are in little-endian order, as in a Windows
-GUID. The receiver then reads another uuid than the sender meant.
+Why it matters: In most cases, this fault means that the first fields of the uuid are in little-endian order,
+as in a Windows GUID. The receiver then reads another uuid than the sender meant.
 Silent when: a part of the frame was not captured, or when the octets have a valid variant and version by
 chance.
 Only possible because: Some implementations use sixteen random octets as a uuid.
-How to mend it: Write the fields of a uuid in network byte order (RFC 4122, section 4.1.2). Convert a GUID
-whose first three fields are little-endian before encoding, and set variant and version in generated uuids.
+How to mend it: Write the fields of a uuid in network byte order (RFC 4122, section 4.1.2). Before you encode
+a GUID whose first three fields are little-endian, convert these fields. Set variant and version in the uuids
+that you generate.
 """
 
 
@@ -243,8 +244,8 @@ T_STR_NO_UTF16: Final = RULES.rule(
 Demands: The final specification has no strings in UTF-16, so the format codes 0xa2 and 0xb2 must not appear.
 Source: types.xml section encodings > string
 Evidence: the format code 0xa2 or 0xb2
-Why it matters: A peer of the final AMQP 1.0 version cannot decode the value and may close the connection with
-amqp:decode-error.
+Why it matters: A peer that implements the final AMQP 1.0 specification cannot decode the value and may close
+the connection with amqp:decode-error.
 Silent when: a part of the frame was not captured.
 How to mend it: Encode strings as UTF-8 with the format codes `0xa1` (str8) and `0xb1` (str32). Remove the
 codes `0xa2` and `0xb2` from the encoder.
@@ -259,44 +260,45 @@ T_SYM_ASCII: Final = RULES.rule(
 Demands: A symbol may consist of 7-bit ASCII only.
 Source: types.xml section encodings > symbol
 Evidence: an octet above 0x7F in the symbol
-Why it matters: Symbols are names from registries, and no registered name contains such an octet. The receiver
-does not recognize the symbol and may refuse the frame.
+Why it matters: Symbols are names from registries, and no registered name contains an octet above 0x7F. The
+receiver does not recognize the symbol and may refuse the frame.
 Silent when: a part of the frame was not captured.
-How to mend it: Use only 7-bit ASCII in symbols. Check text that applications pass as capability, property key
-or annotation key, and send other text as a string.
+How to mend it: Use only 7-bit ASCII in symbols. If applications pass text as a capability, property key or
+annotation key, check that the text is ASCII. Send all other text as a string.
 """
 
 
 T_LIST_FIT: Final = RULES.rule(
     "T-LIST-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a list whose items use fewer or more octets than the size of the list states.
+"""A peer sends a list whose items use fewer or more octets than the size field of the list says.
 
-Demands: The items of a list must fill exactly the size that the list states. The size includes the count
-field.
+Demands: The items of a list must use exactly the number of octets that the size field of the list says. This
+size includes the count field.
 Source: types.xml section encodings > Compound, list
 Evidence: the size and count of the list, and the octets of its items
-Why it matters: Size and count of the list contradict each other. Receivers that follow the size and receivers
-that follow the count decode different values.
+Why it matters: The size and the count of the list contradict each other. Receivers that follow the size and
+receivers that follow the count decode different values.
 Silent when: a part of the frame was not captured.
-How to mend it: Fill in size and count after the items of the list are written. The size includes the octets
-of the count field. Do not write a fixed count if you leave out trailing fields.
+How to mend it: Fill in the size and the count of a list after you have written its items. The size includes
+the octets of the count field. Do not write a fixed count if you leave out trailing fields.
 """
 
 
 T_MAP_FIT: Final = RULES.rule(
     "T-MAP-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a map whose items use fewer or more octets than the size of the map states.
+"""A peer sends a map whose items use fewer or more octets than the size field of the map says.
 
-Demands: The items of a map must fill exactly the size that the map states. The size includes the count field.
+Demands: The items of a map must use exactly the number of octets that the size field of the map says. This
+size includes the count field.
 Source: types.xml section encodings > Compound, map
 Evidence: the size and count of the map, and the octets of its items
-Why it matters: Size and count of the map contradict each other. Receivers that follow the size and receivers
-that follow the count decode different values.
+Why it matters: The size and the count of the map contradict each other. Receivers that follow the size and
+receivers that follow the count decode different values.
 Silent when: a part of the frame was not captured.
-How to mend it: Fill in size and count after the entries of the map are written. The size includes the octets
-of the count field. The count is the number of keys plus the number of values.
+How to mend it: Fill in the size and the count of a map after you have written its entries. The size includes
+the octets of the count field. The count is the number of keys plus the number of values.
 """
 
 
@@ -323,7 +325,7 @@ T_MAP_DUPKEY: Final = RULES.rule(
 
 Demands: A map must not have the same key twice.
 Source: types.xml section encodings > map
-Evidence: two equal keys of the same AMQP type and value, in any encoding width
+Evidence: two keys of the same AMQP type and value, in any encoding width
 Why it matters: Some receivers use the first value of a duplicate key and other receivers use the second
 value, so an annotation or property may get the wrong value.
 Silent when: a part of the frame was not captured, or when the equal keys are compound values.
@@ -336,18 +338,18 @@ width.
 T_ARR_FIT: Final = RULES.rule(
     "T-ARR-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends an array whose elements use fewer or more octets than the size of the array states.
+"""A peer sends an array whose elements use fewer or more octets than the size field of the array says.
 
-Demands: An array must have a size, a count and one element constructor. After the constructor, the array
-must have as many elements as the count states, and the elements must fill exactly the stated size.
+Demands: An array must have a size, a count and one element constructor. After the element constructor, the
+array must have as many elements as its count says, and must end exactly where its size says.
 Source: types.xml section encodings > Array
 Evidence: the size and count of the array, and the octets of its elements
-Why it matters: Size and count of the array contradict each other. Receivers that follow the size and
+Why it matters: The size and the count of the array contradict each other. Receivers that follow the size and
 receivers that follow the count decode different values.
 Silent when: a part of the frame was not captured.
-How to mend it: Fill in size and count after the elements of the array are written. The size includes the
-count field and the element constructor. Encode all elements with one constructor, without constructors of
-their own.
+How to mend it: Fill in the size and the count of an array after you have written its elements. The size
+includes the count field and the element constructor. Encode all elements with one constructor, without
+constructors of their own.
 """
 
 
@@ -359,12 +361,12 @@ T_ARR_CTOR: Final = RULES.rule(
 Demands: An array must have one constructor before its elements, even if its count is zero. The elements carry
 data only.
 Source: types.xml section encodings > Array
-Evidence: the octets after size and count of the array
-Why it matters: Even an empty array has to state the type of its elements. The receiver cannot decode the
-array and may refuse the frame.
+Evidence: the octets after the size and the count of the array
+Why it matters: Even an empty array has to give the type of its elements. The receiver cannot decode the array
+and may refuse the frame.
 Silent when: a part of the frame was not captured.
-How to mend it: Write the element constructor after size and count in every array, also when the count is
-zero. Send null instead of an empty array where the field allows null.
+How to mend it: In every array, write the element constructor after the size and the count, also when the
+count is zero. Send null instead of an empty array where the field allows null.
 """
 
 
@@ -372,24 +374,24 @@ T_SERIAL: Final = RULES.rule("T-SERIAL", "MUST", "definition", usual_answer="amq
 
 
 def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, certainty: i64) -> None:
-    """The delivery-ids of a sender do not wrap from 4294967295 (2^32 - 1) to 0, but at another number.
+    """The delivery-ids of a sender do not wrap around from 4294967295 (2^32 - 1) to 0, but at another number.
 
-    Demands: Delivery-ids, transfer-ids and delivery-counts wrap at 2^32, so peers must compare them as serial
-    numbers (RFC 1982).
+    Demands: Delivery-ids, transfer-ids and delivery-counts wrap around to 0 at 2^32, so peers must compare
+    them as serial numbers (RFC 1982).
     Source: transport.xml section definitions > sequence-no
-    Evidence: successive delivery-ids near the wrap
-    Why it matters: Receivers compare delivery-ids as serial numbers of 32 bits (RFC 1982). A receiver takes
-    the following delivery-ids for old delivery-ids, or waits for the missing delivery-ids.
+    Evidence: successive delivery-ids near the wrap-around
+    Why it matters: Receivers compare delivery-ids as serial numbers of 32 bits (RFC 1982). After a wrong
+    wrap-around, a receiver treats the next delivery-ids as old, or waits for the missing delivery-ids.
     Silent when: the capture lacks octets that were sent after the session's begin. The finding is reported as
     possible, not as certain, when the sender only leaves out a delivery-id.
     Possible because: The sender leaves out a delivery-id but uses none twice. The specification can be read
     as allowing gaps between delivery-ids.
-    How to mend it: Keep delivery-ids in an unsigned 32-bit integer that wraps from 4294967295 to 0. Do not
-    use a signed integer, skip 0, or wrap one value too early.
+    How to mend it: Keep delivery-ids in an unsigned 32-bit integer that wraps around from 4294967295 to 0. Do
+    not use a signed integer, do not skip 0, and do not wrap around one value too early.
     """
     case.report(
         T_SERIAL,
-        f"delivery-id {value} follows {last}, but delivery-ids wrap from 4294967295 to 0",
+        f"delivery-id {value} follows {last}, but delivery-ids wrap around from 4294967295 to 0",
         certainty,
         {"last_delivery_id": last},
     )
@@ -403,8 +405,8 @@ T_ENUM_SNDMODE: Final = RULES.rule(
 Demands: The snd-settle-mode of an attach must be 0, 1 or 2.
 Source: transport.xml section definitions > sender-settle-mode
 Evidence: the snd-settle-mode of the attach
-Why it matters: The peers do not agree whether the sender sends its deliveries settled. The other peer may
-refuse the attach with amqp:invalid-field.
+Why it matters: The peers do not agree whether the sender settles its deliveries when it sends them. The other
+peer may refuse the attach with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
 How to mend it: Set snd-settle-mode to 0, 1 or 2, encoded as a ubyte. For the default `mixed`, the field may
 be null.
@@ -422,24 +424,25 @@ Evidence: the rcv-settle-mode of the attach or transfer
 Why it matters: The peers do not agree which peer settles a delivery first. The other peer may refuse the
 frame with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
-How to mend it: Set rcv-settle-mode in attach and transfer to 0 or 1, encoded as a ubyte, or leave it null.
+How to mend it: Set rcv-settle-mode in attach and transfer to 0 or 1, encoded as a ubyte, or leave the field
+null.
 """
 
 
 T_ENUM_DURABILITY: Final = RULES.rule(
     "T-ENUM-DURABILITY", "MUST", "definition", usual_answer="amqp:invalid-field", proved="certain"
 )
-"""A peer sends a source or target whose field durable is not `none` (0), `configuration` (1) or
+"""A peer sends a source or target whose field `durable` is not `none` (0), `configuration` (1) or
 `unsettled-state` (2).
 
-Demands: The field durable of a source or target must be 0, 1 or 2.
+Demands: The field `durable` of a source or target must be 0, 1 or 2.
 Source: messaging.xml section addressing > terminus-durability
-Evidence: the field durable of the source or target
+Evidence: the field `durable` of the source or target
 Why it matters: The peers do not agree which state of the terminus survives a restart. The other peer may
 refuse the attach with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
-How to mend it: Set durable of source and target to 0, 1 or 2, encoded as a uint. Do not send a boolean or
-a delivery mode in the field durable.
+How to mend it: Set the field `durable` of source and target to 0, 1 or 2, encoded as a uint. Do not send a
+boolean or a delivery mode in the field `durable`.
 """
 
 
@@ -469,6 +472,6 @@ Source: security.xml section sasl > sasl-code
 Evidence: the code of the sasl-outcome
 Why it matters: The client cannot decide whether it is authenticated, and may close the connection.
 Silent when: a part of the frame was not captured.
-How to mend it: Set code to 0 (ok), 1 (auth), 2 (sys), 3 (sys-perm) or 4 (sys-temp), encoded as a ubyte.
-Map internal error codes of the authentication backend to the five codes of sasl-outcome.
+How to mend it: Set the code of the sasl-outcome to 0 (ok), 1 (auth), 2 (sys), 3 (sys-perm) or 4 (sys-temp),
+encoded as a ubyte. Map internal error codes of the authentication backend to the five codes of sasl-outcome.
 """

@@ -28,13 +28,13 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     session-error window-violation
     Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
     Why it matters: The receiver may have no room for the transfer. The receiver may end the session with
-    amqp:session:window-violation, and all links of the session end with it.
+    amqp:session:window-violation, and all links of the session end with the session.
     Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
-    begins. The rule is also silent when the window was larger before a flow of the other peer that does not
-    have the mandatory next-incoming-id. Other rules report a sender that counts the window from its own
-    next-outgoing-id (S-WIN-FORMULA and S-WIN-FORMULA-INIT). Another rule, S-WIN-DECR, reports a sender that
-    counts only the first transfer of each delivery. The finding is reported as possible, not as certain, when
-    an older window, which the sender may have used, allows the transfer.
+    begins. The rule is also silent when the other peer reduced the window by a flow that lacks the mandatory
+    next-incoming-id. Other rules report a sender that counts the window from its own next-outgoing-id
+    (S-WIN-FORMULA and S-WIN-FORMULA-INIT). Another rule, S-WIN-DECR, reports a sender that counts only the
+    first transfer of each delivery. The finding is reported as possible, not as certain, when an older window
+    allows the transfer, because the sender may still have used the older window.
     How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
     the window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.
@@ -58,8 +58,8 @@ def window_counted_from_its_own_id(case: Case10, session: SessionEnd) -> None:
     Why it matters: Transfers that were on their way when the flow was sent have already used part of the
     window. The sender exceeds the window, and the receiver may end the session.
     Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
-    begins. The rule is also silent when an older window, which the sender may have used, allows the
-    transfers.
+    begins. The rule is also silent when an older window allows the transfers, because the sender may still
+    have used the older window.
     How to mend it: On each flow, compute the remaining window as the flow's next-incoming-id plus its
     incoming-window minus your own next-outgoing-id, modulo 2^32. Do not use incoming-window unchanged as the
     remaining window.
@@ -74,17 +74,17 @@ S_WIN_FORMULA_INIT: Final = RULES.rule(
 
 def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
     """After a flow without next-incoming-id, a sender counts the incoming-window from its current
-    next-outgoing-id instead of the next-outgoing-id in its begin.
+    next-outgoing-id instead of from the next-outgoing-id in its begin.
 
-    Demands: If a flow has no next-incoming-id, the incoming-window must count from the next-outgoing-id in
-    the sender's begin.
+    Demands: If a flow has no next-incoming-id, the sender must count the incoming-window of this flow from
+    the next-outgoing-id in the sender's begin.
     Source: transport.xml section sessions > Session Flow Control (receiving a flow)
     Evidence: a flow without next-incoming-id, and the next-outgoing-id in the sender's begin
     Why it matters: Transfers that the sender has sent since its begin have used part of the window. The
     sender exceeds the window, and the receiver may end the session.
     Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
-    begins. The rule is also silent when an older window, which the sender may have used, allows the
-    transfers.
+    begins. The rule is also silent when an older window allows the transfers, because the sender may still
+    have used the older window.
     How to mend it: When a flow has no next-incoming-id, use the next-outgoing-id of your own begin in its
     place. The remaining window is then the next-outgoing-id of your begin plus the flow's incoming-window
     minus your current next-outgoing-id, modulo 2^32.
@@ -101,17 +101,18 @@ def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
     """A sender counts only the first transfer of each delivery against the other peer's incoming-window. The
     sender exceeds the window by at most the number of the uncounted transfers.
 
-    Demands: Each transfer must use one unit of the other peer's incoming-window, also a further transfer of
-    the same delivery.
+    Demands: Each transfer must use up one unit of the other peer's incoming-window, even if the transfer only
+    continues a delivery.
     Source: transport.xml section sessions > Session Flow Control (remote-incoming-window)
     Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
     Why it matters: The receiver may have no room for the transfer and may end the session with
     amqp:session:window-violation.
     Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
-    begins. The rule is also silent when an older window, which the sender may have used, allows the
-    transfers.
+    begins. The rule is also silent when an older window allows the transfers, because the sender may still
+    have used the older window.
     How to mend it: Decrease the other peer's incoming-window and increase next-outgoing-id by one for every
-    transfer frame, not once per message. Stop in the middle of a large delivery when the window is zero.
+    transfer frame, not once per message. When the window is zero, stop sending, even in the middle of a large
+    delivery.
     """
     _tell(
         case,
@@ -127,7 +128,7 @@ def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str
     bound = limits.largest() if certainty == CERTAIN else limits.newest()
     case.report(
         rule,
-        f"transfer-id {raw(session.outgoing.next_id)} is sent, "
+        f"a transfer with transfer-id {raw(session.outgoing.next_id)} is sent, "
         f"but the other peer's incoming-window allows only transfer-ids before {raw(bound)}{why}",
         certainty,
         {
@@ -151,7 +152,7 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     Source: transport.xml section sessions > Session Flow Control (outgoing-window); transport.xml section
     performatives > flow.outgoing-window
     Evidence: the outgoing-window in the peer's begin and flows, and the number of its transfers
-    Why it matters: The receiver may plan its buffers by the announced outgoing-window and is perhaps not
+    Why it matters: The receiver may plan its buffers by the announced outgoing-window, and may not be
     prepared for more transfers.
     Silent when: the begin was not captured, or when the capture lacks octets that were sent after the begin.
     The rule is also silent when the rule has already reported the session.
@@ -163,8 +164,8 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     session.outgoing.own_reported = True
     case.report(
         S_WIN_OUT,
-        f"transfer-id {raw(session.outgoing.next_id)} exceeds the outgoing-window that the peer "
-        "announced last",
+        f"the transfer with transfer-id {raw(session.outgoing.next_id)} exceeds the outgoing-window that the "
+        "peer announced last",
         POSSIBLE,
         {"next_outgoing_id": int(raw(session.outgoing.next_id))},
     )
@@ -221,9 +222,8 @@ def next_incoming_id_not_taken_over(case: Case10, session: SessionEnd) -> None:
     """
     case.report(
         S_FLOW_SYNC,
-        f"next-incoming-id is below {raw(session.incoming.sync_id)}, the next-outgoing-id of "
-        "the other peer's "
-        f"flow (packet {session.incoming.sync_packet})",
+        f"the flow has a next-incoming-id below {raw(session.incoming.sync_id)}, although the other peer's "
+        f"flow (packet {session.incoming.sync_packet}) had next-outgoing-id {raw(session.incoming.sync_id)}",
         POSSIBLE,
         {"next_incoming_id": int(raw(session.incoming.sync_id))},
         [int(session.incoming.sync_packet)],
