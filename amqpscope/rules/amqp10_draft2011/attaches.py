@@ -25,7 +25,7 @@ L_UNSETTLED_TYPES: Final = RULES.rule(
 
 def unsettled_map_of_other_types(case: CaseDraft2011, what: str) -> None:
     """A peer sends an attach whose unsettled map has a key that is not a delivery-tag (binary), or a value
-    that is not a transfer-state or null.
+    that is neither a transfer-state nor null.
 
     Demands: The keys of the unsettled map must be delivery-tags (binary), and its values must be
     transfer-states or null.
@@ -35,8 +35,8 @@ def unsettled_map_of_other_types(case: CaseDraft2011, what: str) -> None:
     message is still needed. The message may be lost or arrive twice.
     Silent when: a part of the frame was not captured, or when a value has a descriptor that the draft does
     not define.
-    How to mend it: Encode each key as binary, and each value as a transfer-state. In the final
-    specification, an outcome is not wrapped in a transfer-state.
+    How to mend it: Encode each key as binary, and each value as a transfer-state. In the draft, an outcome
+    must be wrapped in a transfer-state, unlike in the final specification.
     """
     case.report(L_UNSETTLED_TYPES, what)
 
@@ -49,7 +49,7 @@ M_SRC_DYN_ADDR: Final = RULES.rule(
 def source_without_address(case: CaseDraft2011) -> None:
     """A sender attaches with a source that has no address.
 
-    Demands: A sender must state the address of its source in each attach, also of a source that was created
+    Demands: A sender must give the address of its source in each attach, even if the source was created
     dynamically.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.5.3
     Evidence: a sender's attach whose source has no address
@@ -70,7 +70,7 @@ M_TGT_DYN_ADDR: Final = RULES.rule(
 def target_without_address(case: CaseDraft2011) -> None:
     """A receiver attaches with a target that has no address.
 
-    Demands: A receiver must state the address of its target in each attach, also of a target that was created
+    Demands: A receiver must give the address of its target in each attach, even if the target was created
     dynamically.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.5.4
     Evidence: a receiver's attach whose target has no address

@@ -32,20 +32,20 @@ def condition_that_the_draft_lacks(case: CaseDraft2011, condition: str) -> None:
     Demands: The condition of an error must be one of the symbols that the draft defines as error conditions.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.8.12 to 3.8.16 and 5.2.5
     Evidence: an error condition that the draft does not define
-    Why it matters: Programs choose their reaction by the error condition. A program that implements the
-    draft does not know later conditions, and uses a general fallback or none.
+    Why it matters: Programs choose their reaction by the error condition. A program that implements the draft
+    does not know error conditions of later specifications, and reacts in a general way or not at all.
     Silent when: the condition does not begin with `amqp:`.
-    Only possible because: Another specification may have defined the condition.
-    How to mend it: Use a condition of the draft. For a handle that is not attached or already in use, the
-    draft defines `amqp:invalid-field`. The draft has no conditions for redirects, stolen links and too small
-    frames.
+    Only possible because: Another specification may have defined the error condition.
+    How to mend it: Use an error condition that the draft defines. For a handle that is not attached or that
+    is already in use, the draft defines `amqp:invalid-field`. The draft has no error conditions for
+    redirects, for stolen links or for frames that are too small.
     """
-    where = "only the final specification defines it"
+    where = "only the final specification defines this condition"
     if condition not in final.ERROR_CONDITIONS:
-        where = "the draft does not define it"
+        where = "the draft does not define this condition"
     case.report(
         C_ERR_SYMBOL,
-        f"the error condition begins with amqp:, but {where}",
+        f"the error condition begins with `amqp:`, but {where}",
         POSSIBLE,
         {"condition": condition[:_LONGEST]},
     )

@@ -18,20 +18,21 @@ D_DISP_ROLE: Final = RULES.rule("D-DISP-ROLE", "MUST", "keyword", usual_answer="
 
 
 def disposition_of_the_other_direction(case: CaseDraft2011, first: int, role: str, mine: str) -> None:
-    """A peer sends a disposition with the wrong role, the role of the other peer.
+    """A peer sends a disposition with the role of the other peer instead of its own role.
 
-    Demands: All transfers of a disposition must have the direction that the role of the disposition states.
+    Demands: In a disposition with role=sender, a peer may name only transfers that this peer sent. In a
+    disposition with role=receiver, a peer may name only transfers that this peer received.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
-    Evidence: the role and the range of the disposition, and the transfers of each direction
+    Evidence: the fields `role`, `first` and `last` of the disposition, and the transfers of each direction
     Why it matters: The disposition names transfers of the other direction, or none. The transfers that the
     peer meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read.
-    How to mend it: Set role to your own role on the transfers: receiver (true) for transfers that you
-    received, sender (false) for transfers that you sent.
+    How to mend it: Set the field `role` to your own role on the transfers: receiver (true) for transfers that
+    you received, sender (false) for transfers that you sent.
     """
     case.report(
         D_DISP_ROLE,
-        f"a disposition with role {role} names transfer {first}, but this peer has {mine} no such transfer",
+        f"a disposition with role={role} names transfer {first}, but this peer has {mine} no such transfer",
         CERTAIN,
         {"role": role},
     )
@@ -47,17 +48,19 @@ D_DISP_UNKNOWN: Final = RULES.rule(
 
 
 def disposition_of_unknown_transfers(case: CaseDraft2011, first: int, message: str) -> None:
-    """A peer sends a disposition that names only transfers that were never sent in the direction of its role.
+    """A peer sends a disposition with role=receiver for transfers that it has not received on the session, or
+    with role=sender for transfers that it has not sent on the session.
 
-    Demands: A disposition must name transfers of its session. The transfer-ids of an earlier session have no
-    meaning.
+    Demands: A disposition must name transfers of its session. The transfer-ids of earlier sessions have no
+    meaning in a disposition.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.13 and 3.7.6
-    Evidence: the range of a disposition that contains no transfer-id used since the begin in the
-    direction of its role
+    Evidence: the fields `role`, `first` and `last` of the disposition, and the transfer-ids that were used in
+    each direction since the session's begin
     Why it matters: The disposition settles nothing. The transfers that the peer meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read.
-    How to mend it: Take the fields first and last from transfer-ids that were used on this session in
-    the direction of your role. Discard transfer-ids of earlier sessions.
+    How to mend it: Set the fields `first` and `last` of a disposition only to transfer-ids of transfers that
+    you received (role=receiver) or sent (role=sender) on this session. Discard transfer-ids of earlier
+    sessions.
     """
     case.report(D_DISP_UNKNOWN, message, CERTAIN, {"first": first})
 

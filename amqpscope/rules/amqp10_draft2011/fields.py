@@ -14,15 +14,15 @@ RULES: Final = Rules("amqp10_draft2011/fields")
 P_FLOW_MAND: Final = RULES.rule(
     "P-FLOW-MAND", "MUST", "definition", layer="session", usual_answer="amqp:invalid-field", proved="certain"
 )
-"""A peer sends a flow without incoming-window, next-outgoing-id or outgoing-window.
+"""A peer sends a flow in which incoming-window, next-outgoing-id or outgoing-window is missing.
 
 Demands: A flow must have incoming-window, next-outgoing-id and outgoing-window.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.4
-Evidence: whether incoming-window, next-outgoing-id or outgoing-window (elements 2 to 4 of the list) is
-null or missing
+Evidence: a flow in which incoming-window, next-outgoing-id or outgoing-window (elements 2 to 4 of the list)
+is null or missing
 Why it matters: The receiver computes its window from these three values. Without these values, the
 receiver may stop sending.
-Silent when: the dialect of the sender is not known.
+Silent when: amqpscope does not know whether the sender speaks the draft or the final specification.
 How to mend it: Set incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow for
 a link.
 """
@@ -37,31 +37,31 @@ P_TRANSFER_MAND: Final = RULES.rule(
     usual_answer="amqp:invalid-field",
     proved="certain",
 )
-"""A sender sends a transfer without handle, delivery-tag, transfer-id or message-format.
+"""A sender sends a transfer in which the handle, delivery-tag, transfer-id or message-format is missing.
 
-Demands: Every transfer must have handle, delivery-tag, transfer-id and message-format.
+Demands: Every transfer must have a handle, a delivery-tag, a transfer-id and a message-format.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.5
-Evidence: whether handle, delivery-tag, transfer-id or message-format (element 1, 2, 3 or 10 of the list)
-is null or missing
+Evidence: a transfer in which the handle, delivery-tag, transfer-id or message-format (element 1, 2, 3 or 10
+of the list) is null or missing
 Why it matters: The receiver cannot tell to which link, delivery or transfer the frame belongs, or how to read
 the message.
-Silent when: the dialect of the sender is not known.
-How to mend it: Set handle, delivery-tag, transfer-id and message-format in every transfer, also in a transfer
-that continues a message.
+Silent when: amqpscope does not know whether the sender speaks the draft or the final specification.
+How to mend it: Set the handle, delivery-tag, transfer-id and message-format in every transfer, also in a
+transfer that continues a message.
 """
 
 
 P_SASLINIT_MAND: Final = RULES.rule(
     "P-SASLINIT-MAND", "MUST", "definition", by="client", layer="sasl", proved="certain"
 )
-"""A client sends a sasl-init without mechanism.
+"""A client sends a sasl-init without a mechanism.
 
 Demands: A sasl-init must have a mechanism.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 6.3.3.2
-Evidence: whether mechanism, the first element of the list, is null or missing
+Evidence: a sasl-init in which the mechanism (the first element of the list) is null or missing
 Why it matters: The server cannot know how the client wants to authenticate. The SASL negotiation fails.
-Silent when: the dialect of the sender is not known.
-How to mend it: Set mechanism to one of the mechanisms that the server offered.
+Silent when: amqpscope does not know whether the sender speaks the draft or the final specification.
+How to mend it: Set the mechanism in sasl-init to one of the mechanisms that the server offered.
 """
 
 
@@ -70,21 +70,22 @@ P_OPEN_MAND: Final = RULES.rule(
     "MUST",
     "definition",
     layer="connection",
-    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    warning="The surviving text of the draft does not say that these fields are mandatory.",
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends an open without container-id.
+"""A peer sends an open without a container-id.
 
 Demands: An open must have a container-id.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.1
-Evidence: whether container-id (element 1 of the list) is null or missing
-Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
-links.
-Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Evidence: an open in which the container-id (element 1 of the list) is null or missing
+Why it matters: Link names are unique only for a pair of containers, so without a container-id the other peer
+cannot identify links.
+Silent when: a part of the frame was not captured, or when amqpscope does not know whether the sender speaks
+the draft or the final specification.
 Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
-revision before the draft and in the final specification, the fields are mandatory.
-How to mend it: Set container-id in every open to a string that identifies the container.
+revision before the draft and in the final specification, these fields are mandatory.
+How to mend it: In every open, set the container-id to a string that identifies the container.
 """
 
 
@@ -93,22 +94,24 @@ P_BEGIN_MAND: Final = RULES.rule(
     "MUST",
     "definition",
     layer="session",
-    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    warning="The surviving text of the draft does not say that these fields are mandatory.",
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends a begin without next-outgoing-id, incoming-window or outgoing-window.
+"""A peer sends a begin in which next-outgoing-id, incoming-window or outgoing-window is missing.
 
 Demands: A begin must have next-outgoing-id, incoming-window and outgoing-window.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.2
-Evidence: whether next-outgoing-id, incoming-window or outgoing-window (elements 2 to 4 of the list) is
-null or missing
-Why it matters: Without these fields, the other peer cannot compute how many transfers it may send.
-Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Evidence: a begin in which next-outgoing-id, incoming-window or outgoing-window (elements 2 to 4 of the list)
+is null or missing
+Why it matters: Without next-outgoing-id and the windows, the other peer cannot compute how many transfers it
+may send.
+Silent when: a part of the frame was not captured, or when amqpscope does not know whether the sender speaks
+the draft or the final specification.
 Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
-revision before the draft and in the final specification, the fields are mandatory.
-How to mend it: Set next-outgoing-id, incoming-window and outgoing-window in every begin. Encode the number 0
-explicitly and not as null.
+revision before the draft and in the final specification, these fields are mandatory.
+How to mend it: Set next-outgoing-id, incoming-window and outgoing-window in every begin. If a value is 0,
+encode the number 0 and not null.
 """
 
 
@@ -117,21 +120,23 @@ P_ATTACH_MAND: Final = RULES.rule(
     "MUST",
     "definition",
     layer="link",
-    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    warning="The surviving text of the draft does not say that these fields are mandatory.",
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends an attach without name, handle or role.
+"""A peer sends an attach in which the field `name`, `handle` or `role` is missing.
 
-Demands: An attach must have name, handle and role.
+Demands: An attach must have the fields `name`, `handle` and `role`.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.3
-Evidence: whether name, handle or role (elements 1 to 3 of the list) is null or missing
+Evidence: an attach in which the field `name`, `handle` or `role` (elements 1 to 3 of the list) is null or
+missing
 Why it matters: The other peer does not learn the name or the direction of the link, or the handle that later
 frames use.
-Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Silent when: a part of the frame was not captured, or when amqpscope does not know whether the sender speaks
+the draft or the final specification.
 Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
-revision before the draft and in the final specification, the fields are mandatory.
-How to mend it: Set name, handle and role in every attach.
+revision before the draft and in the final specification, these fields are mandatory.
+How to mend it: Set the fields `name`, `handle` and `role` in every attach.
 """
 
 
@@ -140,20 +145,21 @@ P_DISP_MAND: Final = RULES.rule(
     "MUST",
     "definition",
     layer="delivery",
-    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    warning="The surviving text of the draft does not say that these fields are mandatory.",
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends a disposition without role or first.
+"""A peer sends a disposition in which the field `role` or `first` is missing.
 
-Demands: A disposition must have role and first.
+Demands: A disposition must have the fields `role` and `first`.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
-Evidence: whether role or first (elements 1 and 3 of the list) is null or missing
+Evidence: a disposition in which the field `role` or `first` (elements 1 and 3 of the list) is null or missing
 Why it matters: The other peer cannot tell which transfers the disposition names.
-Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Silent when: a part of the frame was not captured, or when amqpscope does not know whether the sender speaks
+the draft or the final specification.
 Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
-revision before the draft and in the final specification, the fields are mandatory.
-How to mend it: Set role and first in every disposition.
+revision before the draft and in the final specification, these fields are mandatory.
+How to mend it: Set the fields `role` and `first` in every disposition.
 """
 
 
@@ -162,20 +168,21 @@ P_DETACH_MAND: Final = RULES.rule(
     "MUST",
     "definition",
     layer="link",
-    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    warning="The surviving text of the draft does not say that these fields are mandatory.",
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends a detach without handle.
+"""A peer sends a detach without a handle.
 
 Demands: A detach must have a handle.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.7
-Evidence: whether handle (element 1 of the list) is null or missing
+Evidence: a detach in which the handle (element 1 of the list) is null or missing
 Why it matters: The other peer cannot tell which link is detached.
-Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Silent when: a part of the frame was not captured, or when amqpscope does not know whether the sender speaks
+the draft or the final specification.
 Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
-revision before the draft and in the final specification, the fields are mandatory.
-How to mend it: Set handle in every detach to the handle of your attach.
+revision before the draft and in the final specification, these fields are mandatory.
+How to mend it: In every detach, set the handle to the handle of your attach.
 """
 
 
@@ -184,19 +191,20 @@ P_ERROR_MAND: Final = RULES.rule(
     "MUST",
     "definition",
     layer="connection",
-    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    warning="The surviving text of the draft does not say that these fields are mandatory.",
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends an error without condition.
+"""A peer sends an error without a condition.
 
 Demands: An error must have a condition.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.8.12
-Evidence: whether condition (element 0 of the list) is null or missing
+Evidence: an error in which the condition (element 0 of the list) is null or missing
 Why it matters: Programs choose their reaction by the condition of the error. Without a condition,
 programs can only guess.
-Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Silent when: a part of the frame was not captured, or when amqpscope does not know whether the sender speaks
+the draft or the final specification.
 Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
-revision before the draft and in the final specification, the fields are mandatory.
-How to mend it: Set condition in every error, for example to amqp:internal-error.
+revision before the draft and in the final specification, these fields are mandatory.
+How to mend it: Set the condition of every error, for example to amqp:internal-error.
 """

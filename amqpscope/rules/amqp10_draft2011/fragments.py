@@ -28,11 +28,11 @@ M_FRAG_ORDER: Final = RULES.rule(
 
 
 def fragment_out_of_order(case: CaseDraft2011, progress: Progress, fragment: SectionFragment) -> None:
-    """A sender sends a fragment of a section that comes before the section of its last fragment.
+    """After a fragment of one section, a sender sends a fragment of an earlier section of the same message.
 
     Demands: Within a delivery, sections and their fragments must be sent in order.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.6.11.2
-    Evidence: section-number of successive fragments of one delivery
+    Evidence: the section-number of successive fragments of one delivery
     Why it matters: The receiver assembles the message in the order in which fragments arrive. The message
     that the receiver passes on differs from the message that was sent.
     Silent when: the capture lacks octets that were sent after the attach of the link, or when a
@@ -58,13 +58,13 @@ def section_code_changed(case: CaseDraft2011, progress: Progress, fragment: Sect
 
     Demands: All fragments of one section must have the same section-code.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.8.9
-    Evidence: section-code of fragments that have the same section-number
-    Why it matters: The section-code states how the receiver has to read the octets of the section. The
-    receiver cannot tell which kind of section arrives.
+    Evidence: the section-code of fragments that have the same section-number
+    Why it matters: The section-code says how the receiver has to read the octets of the section. If the
+    section-code changes within a section, the receiver cannot tell which kind of section arrives.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
     when a field of the fragment could not be read.
-    How to mend it: Give all fragments of a section the section-code of its first fragment. Begin a new
-    section, with the next section-number, where the format changes.
+    How to mend it: Give all fragments of a section the section-code of its first fragment. If the format
+    changes, begin a new section with the next section-number.
     """
     case.report(
         M_FRAG_CODE,
@@ -87,13 +87,13 @@ def flags_against_the_numbers(case: CaseDraft2011, message: str, number: i64) ->
     true only in the fragment that ends the section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2, 3.6.14 and 3.8.9
     Evidence: the flags `first` and `last` and the section-number of successive fragments of one delivery
-    Why it matters: Only these flags show the receiver where a section begins and ends. The receiver joins two
-    sections, or splits one section.
+    Why it matters: Only these flags show the receiver where a section begins and ends. With wrong flags, the
+    receiver joins two sections or splits one section.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
     when a flag is null, or when the delivery is resumed.
     How to mend it: Set the flag `first` in the first fragment of every section, and the flag `last` in the
-    last fragment of the section. The fragment of a section that is sent in one fragment has both flags. Leave
-    both flags unset in all fragments between the first fragment and the last fragment.
+    last fragment of the section. If a section is sent in a single fragment, set both flags in this fragment.
+    Leave both flags unset in all fragments between the first and the last fragment of a section.
     """
     case.report(M_FRAG_BOUNDS, message, CERTAIN, {"section_number": int(number)})
 
@@ -104,14 +104,14 @@ M_FRAG_OFFSET: Final = RULES.rule(
 
 
 def offset_that_does_not_follow(case: CaseDraft2011, fragment: SectionFragment, expected: i64) -> None:
-    """A sender sends a fragment whose section-offset is not the number of octets of the section that the
-    sender has already sent.
+    """A sender sends a fragment whose section-offset differs from the number of octets that were already sent
+    of this section.
 
-    Demands: The section-offset must be the offset of the payload within the section.
+    Demands: The section-offset of a fragment must be the offset of the fragment's payload within the section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2 and 3.8.9
-    Evidence: section-offset and payload sizes of successive fragments of one section
-    Why it matters: The receiver uses the section-offset to state how much of the section it holds. A resumed
-    transfer then continues at the wrong octet.
+    Evidence: the section-offset and the payload sizes of successive fragments of one section
+    Why it matters: The receiver uses the section-offset to report how much of the section it has received.
+    With a wrong section-offset, a resumed transfer continues at the wrong octet.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
     when a field of the fragment is null, or when the delivery is resumed.
     How to mend it: Begin each section with section-offset 0. The section-offset of each further fragment is
@@ -119,7 +119,8 @@ def offset_that_does_not_follow(case: CaseDraft2011, fragment: SectionFragment, 
     """
     case.report(
         M_FRAG_OFFSET,
-        f"section-offset is {fragment.offset}, but {expected} octets of section {fragment.number} were sent",
+        f"the fragment has section-offset {fragment.offset}, but {expected} octets of section "
+        f"{fragment.number} were sent before",
         CERTAIN,
         {"section_offset": int(expected)},
     )
@@ -131,20 +132,20 @@ M_SECT_ORDER: Final = RULES.rule(
 
 
 def section_at_the_wrong_place(case: CaseDraft2011, name: str, why: str) -> None:
-    """A sender sends a header, properties or footer section at a wrong place.
+    """A sender sends a header, properties or footer section at a wrong place in the message.
 
     Demands: The header must be the first section, the properties must be the second section, and the footer
     must be the last section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2 and 4.2.1
-    Evidence: section-code and section-number of the fragments of one delivery
-    Why it matters: A receiver expects the header first, the properties second and the footer last. The
-    receiver may take the sections for data of the application, or not find the sections.
+    Evidence: the section-code and section-number of the fragments of one delivery
+    Why it matters: A receiver expects the header first, the properties second and the footer last. If a
+    section is at another place, the receiver may treat the section as application data or may not find it.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
     when a field of the fragment could not be read. The rule is also silent when the message has a
     message-format other than 0. The rule does not report a missing section, because the draft contradicts
     itself about missing sections.
-    Only possible because: The sender may have given a section-number to a section that it did not send.
-    The place of the section is then correct.
+    Only possible because: The sender may have given a section-number to a section that it did not send. If
+    so, the section that the rule reports is at the correct place.
     How to mend it: Send the sections in this order: header, properties, application data, footer.
     """
     case.report(M_SECT_ORDER, f"the {name} section {why}", POSSIBLE, {"section": name})
@@ -160,7 +161,7 @@ def section_sent_twice(case: CaseDraft2011, name: str) -> None:
 
     Demands: A message must not have more than one header, one properties and one footer section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2
-    Evidence: section-code of the sections of one delivery
+    Evidence: the section-code of the sections of one delivery
     Why it matters: The receiver cannot know which of the two sections applies. Durability, priority or the
     message-id may be lost.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent

@@ -25,13 +25,12 @@ def properties_altered(way: Way) -> Finding:
     Evidence: the fields of the properties section before and after the broker
     Why it matters: The properties belong to the original sender. Receivers act on values that the sender did
     not set.
-    Silent when: either connection was not captured, or when one of the two connections does not speak the
-    draft. The rule is also silent when the message has no message-id or shares its message-id with another
-    message.
-    Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
-    second message may have created a message of its own.
+    Silent when: one of the two connections was not captured or does not speak the draft. The rule is also
+    silent when the message has no message-id or shares its message-id with another message.
+    Only possible because: The rule treats the two messages as one message because their message-ids are
+    equal. The sender of the second message may have created a new message with the same message-id.
     How to mend it: Forward the properties section exactly as it was received. Put values of the broker into
-    message-attrs or delivery-attrs instead of filling or replacing fields of properties.
+    message-attrs or delivery-attrs. Do not fill or replace fields of the properties.
     """
     return way.finding(M_PROPS_UNALTERED, "the message is forwarded with changed properties", {})
 
@@ -46,11 +45,11 @@ def bare_message_altered(way: Way) -> Finding:
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2
     Evidence: the sections of application data before and after the broker
     Why it matters: Receivers get other content than the sender sent.
-    Silent when: either connection was not captured, or when one of the two connections does not speak the
-    draft. The rule is also silent when the broker only encodes the same values in another way, or when the
-    message has no message-id or shares its message-id with another message.
-    Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
-    second message may have created a message of its own.
+    Silent when: one of the two connections was not captured or does not speak the draft. The rule is also
+    silent when the broker only encodes the same values in another way, or when the message has no message-id
+    or shares its message-id with another message.
+    Only possible because: The rule treats the two messages as one message because their message-ids are
+    equal. The sender of the second message may have created a new message with the same message-id.
     How to mend it: Forward all sections between properties and footer as you received them. Put values of the
     broker into message-attrs or delivery-attrs of the header or footer.
     """
@@ -63,8 +62,8 @@ M_ANN_PROPAGATE: Final = RULES.rule("M-ANN-PROPAGATE", "MUST", "keyword")
 def attributes_dropped(way: Way, missing: int) -> Finding:
     """A broker forwards a message without an entry of message-attrs that the message had when it arrived.
 
-    Demands: A node must retain the values in message-attrs of the header and of the footer unless it adds to
-    them or updates them.
+    Demands: A node must keep the values in message-attrs of the header and of the footer. The node may only
+    add values or update values.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2.2 and 4.2.4
     Evidence: the keys in message-attrs before and after the broker
     Why it matters: The values in message-attrs are meant for every node on the path. Information that one
@@ -72,7 +71,7 @@ def attributes_dropped(way: Way, missing: int) -> Finding:
     Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
     and is silent about later messages. The rule is also silent when only one of the two connections was
     captured, or when one of the two connections does not speak the draft.
-    Only possible because: A broker may intend to change the message-attrs.
+    Only possible because: A broker may change message-attrs on purpose.
     How to mend it: Copy all entries of message-attrs of the received message into the forwarded message,
     including entries with unknown keys. Change only entries that the broker deliberately handles.
     """
@@ -95,13 +94,14 @@ def sent_after_its_time(way: Way, ttl: int, waited: int) -> Finding:
     Evidence: the ttl and the transmit-time of the message, and the times of its arrival and of its delivery
     Why it matters: Receivers process a message whose content is no longer valid, for example an outdated
     order or price.
-    Silent when: either connection was not captured, or when one of the two connections does not speak the
-    draft. The rule is also silent when less than 1.1 times the ttl has passed since the later one of the
-    transmit-time and the arrival.
-    Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
-    second message may have created a message of its own, or the receiver may read dead letters.
+    Silent when: one of the two connections was not captured or does not speak the draft. The rule is also
+    silent when less than 1.1 times the ttl has passed since the transmit-time or the arrival, whichever is
+    later.
+    Only possible because: The rule treats the two messages as one message because their message-ids are
+    equal. The sender of the second message may have created a new message with the same message-id, or the
+    receiver may read dead letters.
     How to mend it: Add the ttl to the transmit-time, or to the time of arrival if the header has no
-    transmit-time. Drop or dead-letter the message when that time has passed.
+    transmit-time. Discard or dead-letter the message when the resulting time has passed.
     """
     return way.finding(
         M_HDR_TTL_EXPIRED,

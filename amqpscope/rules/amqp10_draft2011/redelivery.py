@@ -32,8 +32,8 @@ M_HDR_FIRSTACQ: Final = RULES.rule(
 
 
 def other_acquirer_not_counted(case: CaseDraft2011, fate: Fate) -> None:
-    """A server sends a message with former-acquirers=0 on a link although the receiver of another link
-    acquired the message and failed to process it.
+    """A server sends a message with former-acquirers=0 on a link, although the receiver of another link
+    acquired the message before and failed to process the message.
 
     Demands: The field former-acquirers must count the other links that acquired the message and failed to
     process the message. The processing failed if the outcome was `rejected`, or `modified` with
@@ -43,18 +43,18 @@ def other_acquirer_not_counted(case: CaseDraft2011, fate: Fate) -> None:
     message
     Why it matters: With former-acquirers=0, a receiver wrongly concludes that no other receiver has failed to
     process the message.
-    Silent when: the message has no message-id, or when its header does not state former-acquirers. The rule
-    is also silent when one of the two deliveries took several transfers, or when the other link belonged to
-    another node. The rule remembers only the first messages of each connection, and is silent about later
-    messages.
+    Silent when: the message has no message-id, or when its header has no former-acquirers. The rule is also
+    silent when one of the two deliveries took several transfers, or when the other link belonged to another
+    node. The rule remembers only the first messages of each connection, and is silent about later messages.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: Store with each message how many links have acquired the message and failed to process it.
-    Write the number of these links, without the current link, into former-acquirers.
+    How to mend it: Store with each message how many links have acquired the message and failed to process the
+    message. Write this number into former-acquirers, but do not count the current link.
     """
     case.report(
         M_HDR_FIRSTACQ,
-        f"former-acquirers is 0 although another link failed to process the message (packet {fate.packet})",
+        "the header has former-acquirers=0, although the receiver of another link failed to process the "
+        f"message (packet {fate.packet})",
         POSSIBLE,
         None,
         [int(fate.packet)],

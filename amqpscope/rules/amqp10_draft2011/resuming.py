@@ -40,14 +40,15 @@ def data_left_out(case: CaseDraft2011, link: LinkEnd, what: str, transferred: in
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.13 and 4.3
     Evidence: bytes-transferred in the receiver's unsettled map, and the section-number and section-offset of
     the first fragment of the resumed delivery
-    Why it matters: The receiver joins the fragments to the octets that it has. Octets in the middle of
-    the message are missing.
+    Why it matters: The receiver appends the fragments to the octets that it already has. Octets in the middle
+    of the message are missing.
     Silent when: one of the two attaches was not captured, or when the transfer aborts the delivery. The rule
     is also silent when the receiver's transfer-state has an outcome or a txn-id.
     Only possible because: The draft does not say what bytes-transferred counts in a message of several
     sections. A sender may also leave out a section that is empty.
-    How to mend it: Continue with the octet after the last octet that bytes-transferred in the receiver's
-    unsettled map counts. If the receiver's transfer-state gives no position, send the message from its start.
+    How to mend it: In the receiver's unsettled map, bytes-transferred counts the octets that have arrived.
+    Resume the delivery with the octet after these octets. If the receiver's transfer-state gives no position,
+    send the message from its start.
     """
     case.report(
         D_RESUME_OMIT,
@@ -69,21 +70,25 @@ M_RECEIVED_POS: Final = RULES.rule(
 
 
 def more_received_than_was_sent(case: CaseDraft2011, transfer_id: int, stated: int, sent: i64) -> None:
-    """A receiver states more octets in bytes-transferred than the sender has sent of the delivery.
+    """In bytes-transferred, a receiver reports more octets of a delivery than the sender has sent.
 
-    Demands: The value bytes-transferred must count octets of the message that the sender has sent.
+    Demands: The value of bytes-transferred must not exceed the number of octets that the sender has sent of
+    the message.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.3
     Evidence: bytes-transferred in a receiver's disposition, and the payloads of the delivery's fragments
-    Why it matters: If the sender resumes the delivery from this position, the receiver misses octets.
+    Why it matters: If the sender later resumes the delivery after the reported number of octets, octets of
+    the message are lost.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
     when the delivery was resumed, or when the transfer-state has an outcome.
     Only possible because: The draft does not say what bytes-transferred counts in a message of several
     sections.
-    How to mend it: Count the octets of the payloads of the fragments that you have stored.
+    How to mend it: Set bytes-transferred to the number of octets in the payloads of the fragments that you
+    have stored.
     """
     case.report(
         M_RECEIVED_POS,
-        f"bytes-transferred of transfer {transfer_id} is {stated}, but only {sent} octets were sent",
+        f"the receiver reports bytes-transferred={stated} for transfer {transfer_id}, but only {sent} octets "
+        "were sent",
         POSSIBLE,
         {"bytes_transferred": stated, "octets": int(sent)},
     )

@@ -20,8 +20,7 @@ Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.4.1 and 3.8
 Evidence: the size of the open, and the order of the two opens
 Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 4096
 octets. The receiver may close the connection.
-Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
-captured.
+Silent when: the other peer's open may already have arrived, or when octets of either peer were not captured.
 How to mend it: Keep the open within 4096 octets, for example by a shorter container-id and fewer properties
 or capabilities. Send a larger open only after the other peer's open has arrived.
 """
@@ -37,8 +36,7 @@ Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.4.1, 3.4.2 
 Evidence: the sizes of the frames that were captured before the other peer's open
 Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 4096
 octets. The receiver may close the connection.
-Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
-captured.
+Silent when: the other peer's open may already have arrived, or when octets of either peer were not captured.
 How to mend it: Wait for the other peer's open before sending frames larger than 4096 octets, or keep all
 pipelined frames within 4096 octets.
 """
@@ -66,8 +64,8 @@ SA_FRAME_512: Final = RULES.rule(
 Demands: A SASL frame must not have more than 4096 octets.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 6.3.1 and 3.8.22
 Evidence: the sizes of the SASL frames
-Why it matters: Before open the peers have not agreed on a larger frame size. The receiver may treat the frame
-as an error and close the connection.
+Why it matters: Before the peers exchange open frames, they have not agreed on a larger frame size. The
+receiver may treat the frame as an error and close the connection.
 Silent when: a part of the frame was not captured, and amqpscope had to guess where the frame starts.
 How to mend it: Keep every SASL frame within 4096 octets. Shorten mechanism lists, initial responses and
 challenges, or choose a mechanism whose data fits.

@@ -199,5 +199,6 @@ def _refusal(outcome: object) -> str:
         error = outcome.error
         condition = "" if error is None or error.condition is None else str(error.condition)
         if not condition.startswith(_ERRORS):
-            return f"the outcome `rejected` and {condition[:64] or 'no error'}"
+            error_text = f"the error {condition[:64]}" if condition else "no error"
+            return f"the outcome `rejected` and {error_text}"
     return ""

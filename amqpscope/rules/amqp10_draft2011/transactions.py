@@ -40,7 +40,7 @@ def capability_that_is_none(case: CaseDraft2011, capability: str) -> None:
     Demands: The capabilities of a coordinator must be symbols of the type txn-capability.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.2.1 and 5.2.4
     Evidence: the capabilities of the coordinator in an attach
-    Why it matters: The other peer does not know the capability, and the two peers do not agree on what the
+    Why it matters: The other peer does not know the capability, so the two peers do not agree on what the
     coordinator can do.
     Silent when: the symbol does not begin with `amqp:`, or when a part of the frame was not captured.
     Only possible because: Another specification may define the capability.
@@ -48,7 +48,7 @@ def capability_that_is_none(case: CaseDraft2011, capability: str) -> None:
     """
     case.report(
         TX_CAPS_VALUE,
-        "the coordinator has a capability that begins with amqp:, but the draft does not define it",
+        "the coordinator has a capability that begins with `amqp:` and that the draft does not define",
         POSSIBLE,
         {"capability": capability},
     )
@@ -66,19 +66,19 @@ TX_DECLARE_BODY: Final = RULES.rule(
 
 
 def declare_in_another_form(case: CaseDraft2011, what: str) -> None:
-    """A controller sends a declare in another form than one amqp-data section with one value.
+    """A controller sends a `declare` message whose body is not a single amqp-data section with one value.
 
-    Demands: The body of a declare message must be a single amqp-data section with exactly one value.
+    Demands: The body of a `declare` message must be a single amqp-data section with exactly one value.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the sections of a message on the link to the coordinator
-    Why it matters: The coordinator perhaps does not find the declare, or ignores the declare. The work that
-    follows is done outside of any transaction.
+    Why it matters: The coordinator may not find the `declare`, or may ignore the `declare`. The work that the
+    controller then does is outside of any transaction.
     Silent when: a part of the message was not captured.
     Only possible because: The surviving text of the draft does not contain the descriptor of `declare`. The
     rule uses the descriptor of the final specification.
-    How to mend it: Send the declare alone in one section with the section-code 4 (amqp-data).
+    How to mend it: Send the `declare` alone in one section with the section-code 4 (amqp-data).
     """
-    case.report(TX_DECLARE_BODY, f"a declare is sent {what}", POSSIBLE)
+    case.report(TX_DECLARE_BODY, f"a `declare` is sent {what}", POSSIBLE)
 
 
 TX_DISCHARGE_BODY: Final = RULES.rule(
@@ -93,19 +93,19 @@ TX_DISCHARGE_BODY: Final = RULES.rule(
 
 
 def discharge_in_another_form(case: CaseDraft2011, what: str) -> None:
-    """A controller sends a discharge in another form than one amqp-data section with one value.
+    """A controller sends a `discharge` message whose body is not a single amqp-data section with one value.
 
-    Demands: The body of a discharge message must be a single amqp-data section with exactly one value.
+    Demands: The body of a `discharge` message must be a single amqp-data section with exactly one value.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the sections of a message on the link to the coordinator
-    Why it matters: The coordinator perhaps does not find the discharge. The transaction stays open until it
-    times out.
+    Why it matters: The coordinator may not find the `discharge`. The transaction then stays open until the
+    transaction times out.
     Silent when: a part of the message was not captured.
     Only possible because: The surviving text of the draft does not contain the descriptor of `discharge`. The
     rule uses the descriptor of the final specification.
-    How to mend it: Send the discharge alone in one section with the section-code 4 (amqp-data).
+    How to mend it: Send the `discharge` alone in one section with the section-code 4 (amqp-data).
     """
-    case.report(TX_DISCHARGE_BODY, f"a discharge is sent {what}", POSSIBLE)
+    case.report(TX_DISCHARGE_BODY, f"a `discharge` is sent {what}", POSSIBLE)
 
 
 def request_in_another_form(case: CaseDraft2011, name: str, what: str) -> None:
@@ -126,20 +126,19 @@ TX_DECLARE_FAIL_REJECT: Final = RULES.rule(
 
 
 def declare_not_rejected(case: CaseDraft2011, what: str) -> None:
-    """A coordinator does not answer a failed declare with the outcome `rejected` and a transaction error.
+    """A coordinator does not answer a failed `declare` with the outcome `rejected` and a transaction error.
 
-    Demands: A coordinator that cannot do what a declare asks must reject the message with a transaction
-    error.
+    Demands: If a coordinator cannot do what a `declare` asks, the coordinator must reject the `declare`
+    message with a transaction error.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1 and 5.2.5
-    Evidence: the outcome that the coordinator states for a declare, and its error
+    Evidence: the outcome that the coordinator sends for a `declare`, and the error of this outcome
     Why it matters: The controller does not learn why there is no transaction.
-    Silent when: the declare was not captured completely.
-    Only possible because: The sentence of the draft has no keyword such as MUST, and the coordinator may
+    Silent when: the `declare` was not captured completely.
+    Only possible because: The draft makes this demand without a keyword such as MUST, and the coordinator may
     have another reason to refuse the message.
-    How to mend it: State the outcome `rejected` with an error whose condition begins with
-    `amqp:transaction:`.
+    How to mend it: Send the outcome `rejected` with an error whose condition begins with `amqp:transaction:`.
     """
-    case.report(TX_DECLARE_FAIL_REJECT, f"the coordinator answers a declare with {what}", POSSIBLE)
+    case.report(TX_DECLARE_FAIL_REJECT, f"the coordinator answers a `declare` with {what}", POSSIBLE)
 
 
 TX_DISCHARGE_FAIL_REJECT: Final = RULES.rule(
@@ -152,20 +151,19 @@ TX_DISCHARGE_FAIL_REJECT: Final = RULES.rule(
 
 
 def discharge_not_rejected(case: CaseDraft2011, what: str) -> None:
-    """A coordinator does not answer a failed discharge with the outcome `rejected` and a transaction error.
+    """A coordinator does not answer a failed `discharge` with the outcome `rejected` and a transaction error.
 
-    Demands: A coordinator that cannot do what a discharge asks must reject the message with a transaction
-    error.
+    Demands: If a coordinator cannot do what a `discharge` asks, the coordinator must reject the `discharge`
+    message with a transaction error.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1 and 5.2.5
-    Evidence: the outcome that the coordinator states for a discharge, and its error
+    Evidence: the outcome that the coordinator sends for a `discharge`, and the error of this outcome
     Why it matters: The controller does not learn whether its work was committed.
-    Silent when: the discharge was not captured completely.
-    Only possible because: The sentence of the draft has no keyword such as MUST, and the coordinator may
+    Silent when: the `discharge` was not captured completely.
+    Only possible because: The draft makes this demand without a keyword such as MUST, and the coordinator may
     have another reason to refuse the message.
-    How to mend it: State the outcome `rejected` with an error whose condition begins with
-    `amqp:transaction:`.
+    How to mend it: Send the outcome `rejected` with an error whose condition begins with `amqp:transaction:`.
     """
-    case.report(TX_DISCHARGE_FAIL_REJECT, f"the coordinator answers a discharge with {what}", POSSIBLE)
+    case.report(TX_DISCHARGE_FAIL_REJECT, f"the coordinator answers a `discharge` with {what}", POSSIBLE)
 
 
 def request_not_rejected(case: CaseDraft2011, name: str, what: str) -> None:
@@ -188,21 +186,22 @@ TX_DISCHARGE_KNOWN: Final = RULES.rule(
 
 
 def discharge_of_no_transaction(case: CaseDraft2011, txn_id: bytes, why: str) -> None:
-    """A controller sends a discharge for a transaction that was not declared or that is already discharged.
+    """A controller sends a `discharge` for a transaction that was not declared or that is already discharged.
 
-    Demands: A discharge must have the txn-id of a transaction that is declared and not yet discharged.
+    Demands: A `discharge` must have the txn-id of a transaction that is declared and not yet discharged.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.2.3 and 5.2.5
-    Evidence: the txn-id in the transfer-state of the discharge, and the txn-ids of all earlier declares
-    Why it matters: The coordinator can only reject the discharge. The application considers the work
+    Evidence: the txn-id in the transfer-state of the `discharge`, and the txn-ids of all earlier `declare`
+    messages
+    Why it matters: The coordinator can only reject the `discharge`. The application believes that the work is
     committed, although the work is not committed.
-    Silent when: octets of either peer were not captured, or when an earlier declare or discharge has no
+    Silent when: octets of either peer were not captured, or when an earlier `declare` or `discharge` has no
     txn-id.
     Only possible because: The transaction may have been declared on another connection of the same container.
-    How to mend it: Discharge each transaction once, with the txn-id of its declare.
+    How to mend it: Discharge each transaction only once, with the txn-id of its `declare`.
     """
     case.report(
         TX_DISCHARGE_KNOWN,
-        f"a discharge has txn-id 0x{txn_id.hex()}, which {why}",
+        f"a `discharge` has txn-id 0x{txn_id.hex()}, but the transaction with this txn-id {why}",
         POSSIBLE,
         {"txn_id": txn_id.hex()},
     )
@@ -223,18 +222,18 @@ def work_in_no_transaction(case: CaseDraft2011, txn_id: bytes, why: str) -> None
     Demands: The txn-id in a transfer-state, or in the options of a flow, must name a transaction that is
     declared and not yet discharged.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1, 5.1.1 and 5.2.5
-    Evidence: the txn-id of the frame, and the txn-ids of all earlier declares and discharges
+    Evidence: the txn-id of the frame, and the txn-ids of all earlier `declare` and `discharge` messages
     Why it matters: The resource cannot assign the work to a transaction. The resource may refuse the
     work, or do the work outside of any transaction.
     Silent when: octets of either peer were not captured, or when the connection has no link to a coordinator.
-    The rule is also silent when an earlier declare or discharge has no txn-id.
+    The rule is also silent when an earlier `declare` or `discharge` has no txn-id.
     Only possible because: The transaction may have been declared on another connection of the same container.
     How to mend it: Declare a transaction before you use its txn-id, and do not use the txn-id after the
-    discharge.
+    `discharge`.
     """
     case.report(
         TX_STATE_KNOWN,
-        f"{case.sent.frame.name} has txn-id 0x{txn_id.hex()}, which {why}",
+        f"the {case.sent.frame.name} has txn-id 0x{txn_id.hex()}, but the transaction with this txn-id {why}",
         POSSIBLE,
         {"txn_id": txn_id.hex()},
     )
@@ -247,24 +246,25 @@ TX_MULTI_PER_SSN: Final = RULES.rule(
 
 def several_transactions_on_a_session(case: CaseDraft2011, live: int) -> None:
     """A controller declares a transaction while another transaction of the same session is live, although the
-    coordinator states capabilities without amqp:multi-txns-per-ssn.
+    capabilities of the coordinator do not include amqp:multi-txns-per-ssn.
 
-    Demands: A controller may have several live transactions on one session only if the coordinator offers
-    amqp:multi-txns-per-ssn.
+    Demands: A controller may have several live transactions on one session only if the coordinator offers the
+    capability amqp:multi-txns-per-ssn.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.2.4
-    Evidence: the capabilities in the coordinator's attach, and the declares and discharges of the session
-    Why it matters: The coordinator may refuse the declare, or assign the work of both transactions to one
+    Evidence: the capabilities in the coordinator's attach, and the `declare` and `discharge` messages of the
+    session
+    Why it matters: The coordinator may refuse the `declare`, or assign the work of both transactions to one
     transaction.
-    Silent when: octets of either peer were not captured, or when the coordinator states no capabilities. The
-    rule is also silent when an earlier declare or discharge has no txn-id or was not accepted.
-    Only possible because: The coordinator may support more than it states.
+    Silent when: octets of either peer were not captured, or when the coordinator lists no capabilities. The
+    rule is also silent when an earlier `declare` or `discharge` has no txn-id or was not accepted.
+    Only possible because: The coordinator may support more capabilities than it lists.
     How to mend it: Discharge a transaction before you declare the next one on the session, or begin a session
     for each transaction.
     """
     case.report(
         TX_MULTI_PER_SSN,
-        "a second live transaction is declared on the session, but the coordinator does not offer "
-        "amqp:multi-txns-per-ssn",
+        "a transaction is declared while another transaction of the session is live, but the coordinator "
+        "does not offer the capability amqp:multi-txns-per-ssn",
         POSSIBLE,
         {"live_transactions": live},
     )
@@ -276,23 +276,23 @@ TX_SCOPE_SESSION: Final = RULES.rule(
 
 
 def work_on_another_session(case: CaseDraft2011, txn_id: bytes) -> None:
-    """A controller names a transaction on another session than the session of its control link,
-    although the coordinator states capabilities without amqp:multi-ssns-per-txn.
+    """A controller names a transaction on another session than the session of its control link, although the
+    capabilities of the coordinator do not include amqp:multi-ssns-per-txn.
 
-    Demands: A controller may use a txn-id on several sessions only if the coordinator offers
+    Demands: A controller may use a txn-id on several sessions only if the coordinator offers the capability
     amqp:multi-ssns-per-txn.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.2.4
-    Evidence: the capabilities in the coordinator's attach, and the sessions of the declare and of the work
+    Evidence: the capabilities in the coordinator's attach, and the sessions of the `declare` and of the work
     Why it matters: The resource may refuse the work, or do the work outside of the transaction.
-    Silent when: octets of either peer were not captured, or when the coordinator states no capabilities. The
+    Silent when: octets of either peer were not captured, or when the coordinator lists no capabilities. The
     rule is also silent when the coordinator offers amqp:multi-conns-per-txn.
-    Only possible because: The coordinator may support more than it states.
+    Only possible because: The coordinator may support more capabilities than it lists.
     How to mend it: Attach all links that carry work of a transaction on the session of the control link.
     """
     case.report(
         TX_SCOPE_SESSION,
-        "the transaction is used on another session, but the coordinator does not offer "
-        "amqp:multi-ssns-per-txn",
+        "a transaction is used on another session than the session of its control link, but the coordinator "
+        "does not offer the capability amqp:multi-ssns-per-txn",
         POSSIBLE,
         {"txn_id": txn_id.hex()},
     )
@@ -308,9 +308,10 @@ def discharged_with_credit_left(case: CaseDraft2011, name: str, credit: int) -> 
     Demands: Before a discharge, the controller should make sure that no link-credit is left on links that
     acquire messages under the transaction.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1.1
-    Evidence: the txn-id in the options of a flow, its link-credit, and the messages received since
-    Why it matters: The sender of the link acquires further messages on this link-credit outside of any
-    transaction.
+    Evidence: the txn-id in the options of a flow, the link-credit of this flow, and the messages that were
+    received since
+    Why it matters: The sender of the link uses the remaining link-credit to acquire further messages outside
+    of any transaction.
     Silent when: octets of either peer were not captured, or when the newest flow of the link has drain=true
     or link-credit 0.
     Only possible because: The draft does not say whether transfer-count counts the first or the last transfer
@@ -320,7 +321,7 @@ def discharged_with_credit_left(case: CaseDraft2011, name: str, credit: int) -> 
     """
     case.report(
         TX_ACQ_CREDIT,
-        f"a transaction is discharged while link '{name}' has link-credit to acquire messages "
+        f"a transaction is discharged while link '{name}' still has link-credit to acquire messages "
         "for the transaction",
         POSSIBLE,
         {"link_credit": credit},
@@ -331,17 +332,18 @@ TX_RES_ID: Final = RULES.rule("TX-RES-ID", "MUST", "keyword", by="receiver")
 
 
 def another_transaction_named(case: CaseDraft2011, named: bytes, posted: bytes | None) -> None:
-    """A resource states an outcome under a transaction other than the transaction under which the message was
+    """A resource sends an outcome under another transaction than the transaction under which the message was
     sent.
 
-    Demands: If the work on a message belongs to a transaction, the resource's disposition must have the
-    txn-id of this transaction.
+    Demands: If a controller sends a message under a transaction, the disposition that the resource sends for
+    the message must have the txn-id of this transaction.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the txn-id in the controller's transfer, and the txn-id in the resource's disposition
     Why it matters: The controller treats the outcome as provisional within the wrong transaction. The
-    controller may count work that is never committed.
+    controller may rely on work that is never committed.
     Silent when: octets of either peer were not captured, or when the disposition has no txn-id.
-    How to mend it: Keep the txn-id of each transfer, and state it with the outcome.
+    How to mend it: Store the txn-id of each transfer, and put the same txn-id into the disposition with the
+    outcome.
     """
     what = "no transaction" if posted is None else f"txn-id 0x{posted.hex()}"
     case.report(

@@ -22,8 +22,8 @@ D_ID_SEQ: Final = RULES.rule("D-ID-SEQ", "MUST", "definition", by="sender", usua
 def transfer_id_out_of_sequence(case: CaseDraft2011, value: int, expected: i64) -> None:
     """A sender sends a transfer whose transfer-id is not the next transfer-id of the session.
 
-    Demands: Each transfer frame of a session must take the next transfer-id, beginning with next-outgoing-id
-    of the begin.
+    Demands: Each transfer frame of a session must have the next transfer-id of the session. The first
+    transfer-id is the next-outgoing-id of the begin.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.5.6
     Evidence: the next-outgoing-id of the begin, and the transfer-ids of all transfers of the session
     Why it matters: The receiver counts its window from the transfer-id, and dispositions name ranges of
@@ -70,8 +70,8 @@ def deliveries_interleave(case: CaseDraft2011, delivery: Delivery) -> None:
     """
     case.report(
         D_NOINTERLEAVE,
-        "a transfer has another delivery-tag than the delivery that is still incomplete (packet "
-        f"{delivery.packet})",
+        "a transfer has another delivery-tag, although the delivery that began in packet "
+        f"{delivery.packet} is still incomplete",
         CERTAIN,
         None,
         [int(delivery.packet)],

@@ -42,8 +42,8 @@ def value_with_a_later_code(case: Case10, problem: Problem) -> None:
     rule is also silent when the rule has already reported the peer on this connection.
     Only possible because: The peer may speak a revision between the draft and the final specification that
     already has the format code.
-    How to mend it: Encode zero as 0x52 00 or 0x53 00, an empty list as 0xC0 01 00, and booleans as 0x41 and
-    0x42. Do not mix encoders of two revisions in one peer.
+    How to mend it: Encode the number zero as 0x52 00 or 0x53 00, an empty list as 0xC0 01 00, and booleans as
+    0x41 and 0x42. Do not mix encoders of two revisions in one peer.
     """
     once = (case.me.peer, T_CODE_LATER)
     if once not in case.reported:
@@ -62,8 +62,8 @@ Evidence: the octets that are not UTF-16BE
 Why it matters: The receiver can only refuse the string or change it. The receiver may close the connection
 with amqp:decode-error.
 Silent when: a part of the frame was not captured.
-How to mend it: Write two octets for each code unit, the higher one first, and both halves of every surrogate
-pair. State the size in octets, not in code units.
+How to mend it: Write two octets for each code unit, with the higher octet first. Write both halves of every
+surrogate pair. Give the size of the string in octets, not in code units.
 """
 
 
@@ -182,8 +182,8 @@ def expiry_policy_that_is_none(case: Case10, problem: Problem) -> None:
     Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or
     be kept for ever.
     Silent when: a part of the frame was not captured.
-    Possible because: The surviving text of the draft does not give the type of the field of a target. The
-    rule takes the type from the same field of a source.
+    Possible because: The surviving text of the draft does not give the type of the field expiry-policy of a
+    target. The rule takes the type from the same field of a source.
     How to mend it: Set expiry-policy to `session`, `connection` or `never`. For the default `session`, the
     field may be null. The names `session-end`, `connection-close` and `link-detach` belong to the final
     specification.
