@@ -193,8 +193,8 @@ def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     Source: messaging.xml section delivery-state > rejected
     Evidence: a sender's disposition with the outcome `rejected`, and the receiver's earlier dispositions for
     the delivery
-    Why it matters: Only the receiver decides whether a delivery is rejected. The message counts as invalid,
-    although no receiver found a fault in the message.
+    Why it matters: Only the receiver decides whether a delivery is rejected. A rejected message counts as
+    invalid, although no receiver found a fault in the message.
     Silent when: the capture lacks octets that either peer sent after the begin of the session.
     How to mend it: As a sender, send the outcome `rejected` only after the receiver's disposition with this
     outcome. If the sender withdraws a message by itself, use the outcome `modified` instead.

@@ -420,8 +420,8 @@ M_DEFAULT_OUTCOME: Final = RULES.rule(
 
 
 def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -> None:
-    """An earlier delivery of a message on a link was settled without an outcome. The server sends the message
-    again, although the default-outcome of the source is the outcome `accepted`.
+    """A server sends a message again, although an earlier delivery on the same link was settled without an
+    outcome and the default-outcome of the source is `accepted`.
 
     Demands: If a delivery is settled without a known outcome of the receiver, the delivery must get the
     default-outcome of the source.
@@ -457,8 +457,8 @@ TX_RET_DEFAULT: Final = RULES.rule(
 
 
 def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
-    """A receiver settled a delivery in a transaction that was rolled back. The server sends the message
-    again, although the default-outcome of the source is the outcome `accepted`.
+    """After the rollback of a transaction, a server sends a message again, although the receiver had settled
+    the message in the transaction and the default-outcome of the source is `accepted`.
 
     Demands: After a rollback, a delivery that the controller had settled must get the default-outcome of the
     source.

@@ -192,7 +192,7 @@ def empty_array_refused(case: Case10, field: str, condition: str) -> None:
     Silent when: any other frame on the link or the connection could also be the reason for the error.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: In a field that may hold several values, decode an empty array of the right element type
-    exactly like null. Do not require at least one element.
+    exactly like null. Do not require at least one element in such an array.
     """
     case.report(
         T_COMP_MULT_EMPTY,

@@ -103,7 +103,7 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
     when the sender may not yet have read the receiver's attach.
     How to mend it: When the two unsettled maps list different outcomes for a delivery, set the state field of
-    the resuming transfer to the sender's own outcome. Do not abort the delivery.
+    the resuming transfer to the sender's own outcome. Do not abort a delivery for which the outcomes differ.
     """
     case.report(
         M_RES_DIFFER,
@@ -150,7 +150,7 @@ def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object)
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 10-14)
     Evidence: both unsettled maps, and the payload of the resumed delivery
     Why it matters: The outcome says that the delivery is complete. The receiver may already have discarded
-    the part that the receiver had of the delivery.
+    the octets that it had received of the delivery.
     Silent when: one of the attaches was not captured.
     Only possible because: No capture can prove this fault, because no frame shows why the {peer} sends the
     data again.

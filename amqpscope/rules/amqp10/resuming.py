@@ -103,8 +103,8 @@ def continuation_resumes(case: Case10, delivery: Delivery) -> None:
     """A sender sets resume=true on a later transfer of a delivery whose first transfer did not have
     resume=true.
 
-    Demands: The first transfer of a resumed delivery must have resume=true. Later transfers of the delivery
-    may leave out this flag.
+    Demands: The first transfer of a resumed delivery must have resume=true. Later transfers of a resumed
+    delivery may leave out resume=true.
     Source: transport.xml section performatives > transfer.resume
     Evidence: the resume flags of the transfers of a delivery
     Why it matters: The receiver has already treated the delivery as a new delivery. The receiver may process

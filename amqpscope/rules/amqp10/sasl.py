@@ -57,8 +57,8 @@ def frame_of_the_other_layer(case: Case10) -> None:
     and the sasl-outcome. AMQP frames and SASL frames must never mix.
     Source: transport.xml section framing; security.xml section sasl > SASL Frames
     Evidence: the frame type, and the last protocol header in that direction
-    Why it matters: Each protocol header opens one layer, and frames of another layer have no meaning there.
-    The receiver may close the connection with amqp:connection:framing-error.
+    Why it matters: Each protocol header opens one layer, and frames of another layer have no meaning in this
+    layer. The receiver may close the connection with amqp:connection:framing-error.
     Silent when: the protocol header was not captured, or octets since the protocol header were not captured.
     How to mend it: Send SASL frames only between the SASL header and the sasl-outcome. Send AMQP frames
     only after you have sent the AMQP header, and set the type octet of each frame accordingly.
@@ -396,8 +396,8 @@ def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
     authentication failure, and close the connection.
     Source: security.xml section sasl > sasl-init.mechanism
     Evidence: the code of the sasl-outcome, and the FIN
-    Why it matters: The server must end the SASL negotiation. A mechanism that is not offered may have been
-    disabled on purpose, for example because the mechanism is insecure.
+    Why it matters: The server must end the SASL negotiation. A mechanism that the server did not offer may
+    have been disabled on purpose, for example because the mechanism is insecure.
     Silent when: the mechanisms of the server or the client's sasl-init were not captured.
     How to mend it: Compare the mechanism in sasl-init with the list that you sent in sasl-mechanisms. If the
     list does not contain the mechanism, end the SASL negotiation with an authentication failure and close the

@@ -312,8 +312,8 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     next-incoming-id.
     Source: transport.xml section performatives > flow.next-incoming-id
     Evidence: a flow with a null next-incoming-id after the other peer's begin
-    Why it matters: From such a flow, the other peer computes its remaining window as if none of its transfers
-    had arrived, and may stop sending.
+    Why it matters: From a flow without next-incoming-id, the other peer computes its remaining window as if
+    none of its transfers had arrived, and may stop sending.
     Silent when: the other peer's begin was not captured, or when the peer that sent the flow may not yet have
     received that begin. The finding is reported as possible, not as certain, when the begin has arrived at
     the peer, but the peer may not yet have read the begin.
@@ -349,10 +349,10 @@ def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body:
     Source: transport.xml section performatives > flow.next-incoming-id
     Evidence: a flow with next-incoming-id before the other peer's begin
     Why it matters: The sender of the flow can only guess next-incoming-id. The other peer computes its window
-    from this guess and may send too much or nothing.
+    from a guessed next-incoming-id and may send too much or nothing.
     Silent when: octets of the other peer were not captured. The finding is reported as possible, not as
-    certain, when the other peer has sent a begin that does not answer any begin. This begin may be meant as
-    the answer to the peer's begin.
+    certain, when the other peer has sent a begin that does not answer any begin, because this begin may be
+    meant as the answer to the peer's begin.
     How to mend it: Leave next-incoming-id null in each flow that you send before the other peer's begin has
     arrived. Afterwards, set next-incoming-id from the next-outgoing-id of the other peer's begin.
     """
@@ -386,7 +386,7 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
     flow.next-incoming-id
     Evidence: the other peer's begin, the number of its transfers, and the next-incoming-id of the flows
     Why it matters: The other peer computes its window from next-incoming-id. With a wrong next-incoming-id,
-    this window becomes too large, or so small that the other peer stops sending.
+    the other peer's window becomes too large, or so small that the other peer stops sending.
     Silent when: the other peer's begin, or octets since that begin, were not captured. The rule does not
     report a lower next-incoming-id if the other peer also lowered its next-outgoing-id.
     How to mend it: Initialize next-incoming-id from the next-outgoing-id of the other peer's begin. Add one

@@ -36,8 +36,9 @@ M_ADDR_TYPE: Final = RULES.rule(
 """A peer sends an address of a type that the specification does not define as an address. The standard type
 of an address is `string`.
 
-Demands: An address must have a type that provides the archetype `address`. The standard type of an address is
-`string`. Addresses are in the fields `to` and `reply-to`, and in the field `address` of source and target.
+Demands: An address must have a type that the specification defines as an address. The standard type of an
+address is `string`. Addresses are in the fields `to` and `reply-to`, and in the field `address` of source and
+target.
 Source: messaging.xml section message-format > address-string; messaging.xml properties.to, reply-to
 Evidence: the type of the address
 Why it matters: The receiver of the address cannot identify the node, so the link or the message does not
@@ -237,7 +238,7 @@ def lifetime_policy_that_is_none(case: Case10, what: str, value: object) -> None
     specification.
 
     Demands: The lifetime-policy of a node must be one of the four types whose names begin with `delete-on-`.
-    The drafts csd01 and csprd02 allow any type that provides the archetype `lifetime-policy`.
+    The drafts csd01 and csprd02 allow any type that is defined as a lifetime-policy.
     Source: messaging.xml section addressing > node-properties
     Evidence: the descriptor of the lifetime-policy (0x2b to 0x2e in the specification)
     Why it matters: The peers do not agree when the node is deleted. A peer that does not know the

@@ -83,8 +83,8 @@ TX_ACQ_UNSUPPORTED: Final = RULES.rule(
 
 
 def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
-    """The controller asked for acquisition under a transaction on a link. Later, the resource sends a
-    delivery on this link outside any transaction.
+    """A resource sends a delivery on a link outside any transaction, although the controller asked for
+    acquisition under a transaction on this link.
 
     Demands: If a controller asks for acquisition under a transaction and the resource does not support this
     acquisition, the resource must detach the link with amqp:not-implemented.
@@ -207,7 +207,7 @@ def outcome_outside_its_transaction(case: Case10, work: Work, under: Transaction
     Silent when: octets of either peer were not captured.
     How to mend it: Until a transaction is discharged, wrap the outcome of each message that was acquired
     under the transaction in a transactional-state with the same txn-id. Applications must acknowledge a
-    message within the transaction that received the message.
+    message within the transaction under which they received the message.
     """
     case.report(
         TX_ACQ_OUTCOME,

@@ -27,8 +27,8 @@ Why it matters: The receiver does not know the type or the length of the value. 
 the frame and may close the connection with amqp:decode-error.
 Silent when: a part of the frame was not captured.
 How to mend it: Use only the format codes of the encoding table. If the encoder is correct, check that the
-previous value has as many octets as its size says. Check also that no two threads write to the same
-buffer.
+value before the unknown format code has as many octets as its size says. Check also that no two threads write
+to the same buffer.
 """
 
 
@@ -39,14 +39,14 @@ T_CODE_EXT: Final = RULES.rule(
 extended format codes.
 
 Demands: A format code whose low nibble is 0xF must be followed by an extension octet. The specification
-assigns no such code, so no such code may appear.
+assigns no format code whose low nibble is 0xF, so no such code may appear.
 Source: types.xml section encodings (bit layout)
 Evidence: a format code 0x4F, 0x5F, ... or 0xFF, and the octet after the code
 Why it matters: The receiver does not know what follows the format code. The receiver cannot decode the frame
 and may close the connection with amqp:decode-error.
 Silent when: a part of the frame was not captured.
 How to mend it: Remove format codes whose low nibble is `0xF` from the encoder. Check also that the value
-before the code has as many octets as its size says.
+before the extended format code has as many octets as its size says.
 """
 
 
@@ -298,7 +298,7 @@ Why it matters: The size and the count of the map contradict each other. Receive
 receivers that follow the count decode different values.
 Silent when: a part of the frame was not captured.
 How to mend it: Fill in the size and the count of a map after you have written its entries. The size includes
-the octets of the count field. The count is the number of keys plus the number of values.
+the octets of the count field. The count of a map is the number of keys plus the number of values.
 """
 
 
@@ -348,8 +348,8 @@ Why it matters: The size and the count of the array contradict each other. Recei
 receivers that follow the count decode different values.
 Silent when: a part of the frame was not captured.
 How to mend it: Fill in the size and the count of an array after you have written its elements. The size
-includes the count field and the element constructor. Encode all elements with one constructor, without
-constructors of their own.
+includes the count field and the element constructor. Write one constructor for all elements, and write no
+constructors before the single elements.
 """
 
 
@@ -358,8 +358,8 @@ T_ARR_CTOR: Final = RULES.rule(
 )
 """A peer sends an array without an element constructor.
 
-Demands: An array must have one constructor before its elements, even if its count is zero. The elements carry
-data only.
+Demands: An array must have one constructor before its elements, even if its count is zero. The elements of an
+array carry data only, without constructors of their own.
 Source: types.xml section encodings > Array
 Evidence: the octets after the size and the count of the array
 Why it matters: Even an empty array has to give the type of its elements. The receiver cannot decode the array
@@ -384,8 +384,8 @@ def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, cert
     wrap-around, a receiver treats the next delivery-ids as old, or waits for the missing delivery-ids.
     Silent when: the capture lacks octets that were sent after the session's begin. The finding is reported as
     possible, not as certain, when the sender only leaves out a delivery-id.
-    Possible because: The sender leaves out a delivery-id but uses none twice. The specification can be read
-    as allowing gaps between delivery-ids.
+    Possible because: The sender leaves out a delivery-id but uses no delivery-id twice. The specification can
+    be read as allowing gaps between delivery-ids.
     How to mend it: Keep delivery-ids in an unsigned 32-bit integer that wraps around from 4294967295 to 0. Do
     not use a signed integer, do not skip 0, and do not wrap around one value too early.
     """

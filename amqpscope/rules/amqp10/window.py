@@ -31,8 +31,8 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     amqp:session:window-violation, and all links of the session end with the session.
     Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
     begins. The rule is also silent when the other peer reduced the window by a flow that lacks the mandatory
-    next-incoming-id. Other rules report a sender that counts the window from its own next-outgoing-id
-    (S-WIN-FORMULA and S-WIN-FORMULA-INIT). Another rule, S-WIN-DECR, reports a sender that counts only the
+    next-incoming-id. Two other rules, S-WIN-FORMULA and S-WIN-FORMULA-INIT, report a sender that counts the
+    window from its own next-outgoing-id. Another rule, S-WIN-DECR, reports a sender that counts only the
     first transfer of each delivery. The finding is reported as possible, not as certain, when an older window
     allows the transfer, because the sender may still have used the older window.
     How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
@@ -85,9 +85,9 @@ def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
     Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
     begins. The rule is also silent when an older window allows the transfers, because the sender may still
     have used the older window.
-    How to mend it: When a flow has no next-incoming-id, use the next-outgoing-id of your own begin in its
-    place. The remaining window is then the next-outgoing-id of your begin plus the flow's incoming-window
-    minus your current next-outgoing-id, modulo 2^32.
+    How to mend it: When a flow has no next-incoming-id, use the next-outgoing-id of your own begin instead.
+    The remaining window is then the next-outgoing-id of your begin plus the flow's incoming-window minus your
+    current next-outgoing-id, modulo 2^32.
     """
     _tell(
         case, S_WIN_FORMULA_INIT, session, CERTAIN, ", counted from the next-outgoing-id of the peer's begin"
@@ -98,8 +98,8 @@ S_WIN_DECR: Final = RULES.rule("S-WIN-DECR", "MUST", "keyword", answer="amqp:ses
 
 
 def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
-    """A sender counts only the first transfer of each delivery against the other peer's incoming-window. The
-    sender exceeds the window by at most the number of the uncounted transfers.
+    """A sender exceeds the other peer's incoming-window, apparently because the sender counts only the first
+    transfer of each delivery.
 
     Demands: Each transfer must use up one unit of the other peer's incoming-window, even if the transfer only
     continues a delivery.
@@ -158,7 +158,7 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     The rule is also silent when the rule has already reported the session.
     Only possible because: Each peer decides by local policy whether its outgoing-window counts down.
     How to mend it: Announce in begin and flow an outgoing-window that covers the transfers that you will
-    send. Send a new flow before the window is exceeded.
+    send. Send a new flow before you exceed the announced outgoing-window.
     """
     session.outgoing.own_limit = FAR
     session.outgoing.own_reported = True

@@ -24,8 +24,8 @@ def disposition_of_the_other_direction(case: CaseDraft2011, first: int, role: st
     disposition with role=receiver, a peer may name only transfers that this peer received.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
     Evidence: the fields `role`, `first` and `last` of the disposition, and the transfers of each direction
-    Why it matters: The disposition names transfers of the other direction, or none. The transfers that the
-    peer meant stay unsettled.
+    Why it matters: The disposition names transfers of the other direction, or no transfers. The transfers
+    that the peer meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read.
     How to mend it: Set the field `role` to your own role on the transfers: receiver (true) for transfers that
     you received, sender (false) for transfers that you sent.

@@ -45,10 +45,10 @@ def data_left_out(case: CaseDraft2011, link: LinkEnd, what: str, transferred: in
     Silent when: one of the two attaches was not captured, or when the transfer aborts the delivery. The rule
     is also silent when the receiver's transfer-state has an outcome or a txn-id.
     Only possible because: The draft does not say what bytes-transferred counts in a message of several
-    sections. A sender may also leave out a section that is empty.
-    How to mend it: In the receiver's unsettled map, bytes-transferred counts the octets that have arrived.
-    Resume the delivery with the octet after these octets. If the receiver's transfer-state gives no position,
-    send the message from its start.
+    sections. A sender that resumes a delivery may also leave out an empty section.
+    How to mend it: In the receiver's unsettled map, bytes-transferred counts the octets that have arrived, so
+    resume the delivery with the next octet. If the receiver's transfer-state gives no position, send the
+    message from its start.
     """
     case.report(
         D_RESUME_OMIT,

@@ -44,7 +44,8 @@ def capability_that_is_none(case: CaseDraft2011, capability: str) -> None:
     coordinator can do.
     Silent when: the symbol does not begin with `amqp:`, or when a part of the frame was not captured.
     Only possible because: Another specification may define the capability.
-    How to mend it: Use the six symbols of the draft, for example `amqp:local-transactions`.
+    How to mend it: Use only the six capabilities that the draft defines, for example
+    `amqp:local-transactions`.
     """
     case.report(
         TX_CAPS_VALUE,
@@ -74,8 +75,8 @@ def declare_in_another_form(case: CaseDraft2011, what: str) -> None:
     Why it matters: The coordinator may not find the `declare`, or may ignore the `declare`. The work that the
     controller then does is outside of any transaction.
     Silent when: a part of the message was not captured.
-    Only possible because: The surviving text of the draft does not contain the descriptor of `declare`. The
-    rule uses the descriptor of the final specification.
+    Only possible because: The surviving text of the draft does not contain the descriptor of `declare`, so
+    the rule uses the descriptor of the final specification.
     How to mend it: Send the `declare` alone in one section with the section-code 4 (amqp-data).
     """
     case.report(TX_DECLARE_BODY, f"a `declare` is sent {what}", POSSIBLE)
@@ -98,11 +99,11 @@ def discharge_in_another_form(case: CaseDraft2011, what: str) -> None:
     Demands: The body of a `discharge` message must be a single amqp-data section with exactly one value.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the sections of a message on the link to the coordinator
-    Why it matters: The coordinator may not find the `discharge`. The transaction then stays open until the
-    transaction times out.
+    Why it matters: The coordinator may not find the `discharge`. Without the `discharge`, the transaction
+    stays open until it times out.
     Silent when: a part of the message was not captured.
-    Only possible because: The surviving text of the draft does not contain the descriptor of `discharge`. The
-    rule uses the descriptor of the final specification.
+    Only possible because: The surviving text of the draft does not contain the descriptor of `discharge`, so
+    the rule uses the descriptor of the final specification.
     How to mend it: Send the `discharge` alone in one section with the section-code 4 (amqp-data).
     """
     case.report(TX_DISCHARGE_BODY, f"a `discharge` is sent {what}", POSSIBLE)

@@ -65,8 +65,8 @@ def deliveries_interleave(case: CaseDraft2011, delivery: Delivery) -> None:
     parts of two messages into one message.
     Silent when: the capture lacks octets that were sent after the attach of the link.
     How to mend it: Send all transfers of one delivery on a link before you start the next delivery on that
-    link. Each transfer carries the delivery-tag of its delivery. A common cause is that several threads send
-    on the same link without a lock around the whole message.
+    link. Each transfer carries the delivery-tag of its delivery. A common cause of this fault is that several
+    threads send on the same link without a lock around the whole message.
     """
     case.report(
         D_NOINTERLEAVE,

@@ -32,8 +32,8 @@ T_CODE_LATER: Final = RULES.rule("T-CODE-LATER", "MUST", "definition", usual_ans
 def value_with_a_later_code(case: Case10, problem: Problem) -> None:
     """A peer that speaks the draft sends a value with a format code that only later revisions assign.
 
-    Demands: Every constructor must have a format code of the draft's list of encodings. The list does not
-    contain 0x43, 0x44, 0x45 and 0x56.
+    Demands: Every constructor must have a format code of the draft's list of encodings. The draft's list does
+    not contain the format codes 0x43, 0x44, 0x45 and 0x56.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.2.5
     Evidence: the format code, and its offset in the frame
     Why it matters: A receiver that knows only the draft does not know the type of the value. The receiver
@@ -117,7 +117,7 @@ T_COMP_MULT_NULL: Final = RULES.rule(
 
 Demands: A list with the descriptor `true` must not contain null.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.3
-Evidence: the null in the list
+Evidence: the null in the list of values
 Why it matters: The receiver does not know whether the value is missing or wrong, and may close the connection
 with amqp:decode-error.
 Silent when: a part of the frame was not captured.
@@ -202,8 +202,8 @@ T_COMP_REQUIRES: Final = RULES.rule(
 """A peer sends a value that is not of the kind that its field requires, for example the boolean `true` in the
 field `dynamic`.
 
-Demands: A field that requires a kind of type may take only values of types that provide this kind. The kinds
-are source, target, transfer-state, outcome, lifetime-policy and address.
+Demands: If a field requires a kind of type, its value must be of a type that provides this kind. The kinds of
+type are `source`, `target`, `transfer-state`, `outcome`, `lifetime-policy` and `address`.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.7.5 and 4.5.3
 Evidence: the descriptor or the primitive type of the value
 Why it matters: The receiver cannot use the field and may refuse the frame.
@@ -211,7 +211,8 @@ Silent when: a part of the frame was not captured, or when the value has a descr
 define.
 Only possible because: The surviving text of the draft does not say which other types may provide the kind.
 How to mend it: Send a transfer-state where the final specification has a delivery state. In the field
-`dynamic`, send one of the delete-on-* types instead of the boolean of the final specification.
+`dynamic`, send one of the types whose names begin with `delete-on-` instead of the boolean of the final
+specification.
 """
 
 
@@ -227,7 +228,7 @@ M_FILTER_VALUE: Final = RULES.rule(
 
 Demands: Every value of a filter-set must be a filter, which is a composite.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.5.7 and 4.5.8
-Evidence: the values of the filter in the source
+Evidence: the values of the filter-set in the source
 Why it matters: The other peer cannot tell which filter is meant. Messages may arrive unfiltered, or the other
 peer may refuse the attach.
 Silent when: a part of the frame was not captured, or when the value is null.
