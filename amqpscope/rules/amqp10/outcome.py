@@ -175,7 +175,7 @@ def disposition_of_an_incomplete_delivery(case: Case10, delivery: Delivery) -> N
     """
     case.report(
         D_DISP_PARTIAL,
-        "a sender's disposition names an incomplete delivery",
+        "the sender sends a disposition for a delivery that is not complete yet",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],

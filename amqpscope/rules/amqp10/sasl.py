@@ -143,7 +143,7 @@ def header_after_failure(case: Case10, certainty: int) -> None:
     code = 0 if outcome is None or outcome.code is None else outcome.code
     case.report(
         SA_FAIL_STOP,
-        f"the AMQP header is sent after a sasl-outcome with code {_code(code)}",
+        f"the AMQP header is sent after an unsuccessful sasl-outcome with code {_code(code)}",
         certainty,
         {"outcome_code": code},
     )
@@ -565,7 +565,7 @@ def reset_after_failure(case: Case10) -> None:
     if outcome is not None and outcome.code is not None and outcome.code != 0:
         case.report(
             SA_FAIL_CLOSE,
-            f"the connection is reset after a sasl-outcome with code {_code(outcome.code)}",
+            f"the connection is reset after an unsuccessful sasl-outcome with code {_code(outcome.code)}",
             POSSIBLE,
             {"outcome_code": outcome.code},
         )

@@ -391,7 +391,7 @@ def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, cert
     """
     case.report(
         T_SERIAL,
-        f"delivery-id {value} follows {last}, but delivery-ids wrap around from 4294967295 to 0",
+        f"delivery-id {value} follows delivery-id {last}, but delivery-ids wrap around from 4294967295 to 0",
         certainty,
         {"last_delivery_id": last},
     )
