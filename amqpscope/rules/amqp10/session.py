@@ -588,7 +588,7 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
         if link is not None and link.handle != UNKNOWN and link.peer_handle != UNKNOWN:
             case.report(
                 S_LINK_ONE,
-                f"the link is still attached on channel {other.channel} (packet {link.attachment.packet})",
+                f"the link is already attached on channel {other.channel} (packet {link.attachment.packet})",
                 POSSIBLE,
                 {"link_state": link.state},
                 [int(link.attachment.packet)],
