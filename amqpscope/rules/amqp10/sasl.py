@@ -32,6 +32,14 @@ __all__ = ["judge_amqp_frame", "judge_frame", "judge_header", "reset_after_failu
 RULES: Final = Rules("amqp10/sasl")
 
 
+_UNNAMED: Final = {"empty": "an empty frame", "undecodable": "an undecodable frame"}
+
+
+def _frame(name: str) -> str:
+    """A frame by its name, as the subject of a message."""
+    return _UNNAMED.get(name, name)
+
+
 def _code(code: int) -> str:
     """The code of a sasl-outcome with its name, such as `1 (auth)`."""
     return f"{code} ({SASL_CODES[code]})" if code in SASL_CODES else str(code)
@@ -68,7 +76,7 @@ def frame_of_the_other_layer(case: Case10) -> None:
     where = "in the SASL layer, where only SASL frames may come"
     if frame.kind == "sasl":
         where = "after the AMQP header, where only AMQP frames may come"
-    case.report(F_TYPE_PHASE, f"{frame.name} is sent {where}", CERTAIN, {"layer": layer})
+    case.report(F_TYPE_PHASE, f"{_frame(frame.name)} is sent {where}", CERTAIN, {"layer": layer})
 
 
 SA_OK_HDR: Final = RULES.rule("SA-OK-HDR", "MUST", "lower-case")
@@ -89,7 +97,7 @@ def no_header_after_the_outcome(case: Case10) -> None:
     open.
     """
     name = case.record.frame.name
-    message = f"{name} is sent after the sasl-outcome, but the AMQP header has to come first"
+    message = f"{_frame(name)} is sent after the sasl-outcome, but the AMQP header has to come first"
     if name == "header":
         message = "the protocol header for SASL is sent again after the sasl-outcome"
     case.report(SA_OK_HDR, message)
