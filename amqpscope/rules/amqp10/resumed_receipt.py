@@ -30,7 +30,7 @@ def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> N
     transfers
     Why it matters: Since the sender's previous attach, the delivery counts as settled. A receiver that
     continues to list such a delivery keeps the state of the delivery for ever.
-    Silent when: one of the attaches was not captured, or when the sender's unsettled map was null or
+    Silent when: one of the attach frames was not captured, or when the sender's unsettled map was null or
     incomplete. The rule is also silent when a delivery with this delivery-tag arrived later. The finding is
     reported as possible, not as certain, when the receiver may not yet have read the sender's attach.
     How to mend it: When the sender's attach arrives, compare its unsettled map with your own. If the sender's
@@ -72,7 +72,7 @@ def outcome_of_what_is_to_be_ignored(case: Case10, number: i64) -> None:
     Evidence: the receiver's unsettled map, and a later disposition of the receiver
     Why it matters: The receiver must ignore a resumed delivery that its attach does not list. The receiver
     may have received the message before, and the application may then get the message twice.
-    Silent when: one of the attaches was not captured, or when the unsettled map of the receiver is
+    Silent when: one of the attach frames was not captured, or when the unsettled map of the receiver is
     incomplete. The rule is also silent when the disposition names other deliveries, too.
     How to mend it: Look up the delivery-tag of each transfer with resume=true in your own unsettled map. If
     the map is complete and does not contain the tag, discard the delivery and send no disposition.
@@ -99,7 +99,8 @@ def outcome_not_echoed(case: Case10, number: i64, own: object, state: object) ->
     Evidence: the receiver's disposition after the transfer with resume=true
     Why it matters: Only the sender's outcome takes effect. The two peers continue to disagree about the
     outcome of the delivery.
-    Silent when: one of the attaches was not captured, or when the receiver sends no state for the delivery.
+    Silent when: one of the attach frames was not captured, or when the receiver sends no state for the
+    delivery.
     How to mend it: When a transfer resumes a delivery with an outcome that differs from your own outcome,
     adopt the sender's outcome. Send a disposition with the sender's outcome and settled=true.
     """

@@ -46,8 +46,8 @@ def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, cer
     Evidence: the state of the transfer with resume=true
     Why it matters: The receiver keeps the state of the delivery until it learns whether its outcome was
     applied.
-    Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
-    when the sender may not yet have read the receiver's attach.
+    Silent when: one of the attach frames was not captured. The finding is reported as possible, not as
+    certain, when the sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's unsettled map lists an outcome for a delivery, apply this outcome at
     the source. Set the state field of the resuming transfer to the outcome that the source now holds.
     """
@@ -73,7 +73,7 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 12)
     Evidence: both unsettled maps, and the settled flag of the transfer with resume=true
     Why it matters: The peers agree on the outcome, but both peers continue to keep the state of the delivery.
-    Silent when: one of the attaches was not captured.
+    Silent when: one of the attach frames was not captured.
     Only possible because: A later disposition may settle the delivery.
     How to mend it: When both unsettled maps list the same outcome for a delivery, set settled=true on the
     resuming transfer.
@@ -100,8 +100,8 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     Evidence: both unsettled maps, and the state of the transfer with resume=true
     Why it matters: Only the sender's outcome takes effect. The receiver continues to assume that the
     receiver's outcome was applied.
-    Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
-    when the sender may not yet have read the receiver's attach.
+    Silent when: one of the attach frames was not captured. The finding is reported as possible, not as
+    certain, when the sender may not yet have read the receiver's attach.
     How to mend it: When the two unsettled maps list different outcomes for a delivery, set the state field of
     the resuming transfer to the sender's own outcome. Do not abort a delivery for which the outcomes differ.
     """
@@ -151,7 +151,7 @@ def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object)
     Evidence: both unsettled maps, and the payload of the resumed delivery
     Why it matters: The outcome says that the delivery is complete. The receiver may already have discarded
     the octets that it had received of the delivery.
-    Silent when: one of the attaches was not captured.
+    Silent when: one of the attach frames was not captured.
     Only possible because: No capture can prove this fault, because no frame shows why the {peer} sends the
     data again.
     How to mend it: In the unsettled map, give each delivery that you can still resume the value null or the
@@ -185,8 +185,8 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     Evidence: both unsettled maps, and the aborted flag of the transfer with resume=true
     Why it matters: The receiver treats the received part as the whole message, or waits for the rest of the
     message.
-    Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
-    when the sender may not yet have read the receiver's attach.
+    Silent when: one of the attach frames was not captured. The finding is reported as possible, not as
+    certain, when the sender may not yet have read the receiver's attach.
     How to mend it: When your unsettled map lists an outcome and the receiver's map lists null or the state
     `received`, set aborted=true on the transfer with resume=true.
     """
@@ -215,8 +215,8 @@ def not_aborted_with_a_gap(
     Evidence: the positions in both unsettled maps, and the aborted flag of the transfer with resume=true
     Why it matters: The octets between the receiver's position and the sender's position are missing from the
     message. The receiver joins octets that do not belong together.
-    Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
-    when the sender may not yet have read the receiver's attach.
+    Silent when: one of the attach frames was not captured. The finding is reported as possible, not as
+    certain, when the sender may not yet have read the receiver's attach.
     How to mend it: Compare the receiver's position with the earliest position from which you can send. If the
     receiver's position is earlier, send a transfer with resume=true and aborted=true. Then, if possible, send
     the message as a new delivery.
@@ -244,8 +244,8 @@ def resumed_behind_the_start(case: Case10, link: LinkEnd, start: tuple[int, int]
     Evidence: a null value in the receiver's unsettled map, and the payload of the resumed delivery
     Why it matters: The beginning of the message is missing, so the receiver gets a message that is incomplete
     or that the receiver cannot decode.
-    Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
-    when the sender may not yet have read the receiver's attach.
+    Silent when: one of the attach frames was not captured. The finding is reported as possible, not as
+    certain, when the sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's unsettled map lists a delivery-tag with the value null, send the whole
     message again from its first octet, with resume=true and the same delivery-tag.
     """
@@ -282,8 +282,8 @@ def resumed_at_another_position(
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 2, 6)
     Evidence: the positions in both unsettled maps, and the state of the first resumed transfer
     Why it matters: The receiver puts the octets at a wrong place in the message, so the message is corrupted.
-    Silent when: one of the attaches was not captured. The finding is reported as possible, not as certain,
-    when the sender may not yet have read the receiver's attach.
+    Silent when: one of the attach frames was not captured. The finding is reported as possible, not as
+    certain, when the sender may not yet have read the receiver's attach.
     How to mend it: Start the resumed data at or before the position in the receiver's unsettled map, and not
     before the position in your own unsettled map. On the first transfer, give the start position in the
     delivery state `received`.
@@ -354,7 +354,7 @@ def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> Non
     Evidence: the receiver's state of the delivery, and the payload of the resumed delivery
     Why it matters: The receiver treats the incomplete data as the whole message, so the application gets a
     truncated message.
-    Silent when: one of the attaches was not captured, or when the receiver already has a part of the
+    Silent when: one of the attach frames was not captured, or when the receiver already has a part of the
     delivery. The rule is also silent when the earlier size of the delivery was not captured. The finding is
     reported as possible, not as certain, when the resumed delivery has some data, because the sender may have
     encoded the message in another way.

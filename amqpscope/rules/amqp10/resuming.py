@@ -36,7 +36,7 @@ def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
     Evidence: a delivery-tag in both unsettled maps, and a transfer without resume=true
     Why it matters: The receiver treats the delivery as a new delivery, so the receiver gets the message
     twice.
-    Silent when: one of the two attaches was not captured, or when the sender has already resumed the
+    Silent when: one of the two attach frames was not captured, or when the sender has already resumed the
     delivery. The finding is reported as possible, not as certain, when the sender may not yet have read the
     receiver's attach.
     How to mend it: After the link is attached again, compare both unsettled maps. Set resume=true on the
@@ -158,9 +158,9 @@ def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certa
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: a delivery-tag that only the sender's unsettled map lists, and the flags of the transfer
     Why it matters: The receiver must ignore a resumed delivery that it does not know. The message is lost.
-    Silent when: one of the attaches was not captured, or when the unsettled map of the receiver is null or
-    incomplete. The finding is reported as possible, not as certain, when the sender may not yet have read the
-    receiver's attach. A sender may resume deliveries before it has read the receiver's attach.
+    Silent when: one of the attach frames was not captured, or when the unsettled map of the receiver is null
+    or incomplete. The finding is reported as possible, not as certain, when the sender may not yet have read
+    the receiver's attach. A sender may resume deliveries before it has read the receiver's attach.
     How to mend it: Look up each unsettled delivery-tag in the unsettled map of the receiver's attach. If the
     receiver's map is complete and does not list the delivery-tag, send the message again as a new delivery
     without resume=true.

@@ -103,7 +103,7 @@ def begin_on_used_channel(case: Case10) -> None:
 
     Demands: A peer may send begin only on a channel that none of its sessions uses.
     Source: transport.xml section sessions > Establishing a Session
-    Evidence: a second begin on a channel, and no end between the two begins
+    Evidence: a second begin on a channel, without an end between the first begin and the second begin
     Why it matters: The receiver cannot distinguish the frames of the two sessions and may close the
     connection.
     Silent when: the capture lacks octets that were sent after the first begin, because these octets may
@@ -136,7 +136,7 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     Demands: The remote-channel of a begin must name a channel on which a begin of the other peer still waits
     for an answer. Each begin must get only one answer.
     Source: transport.xml section performatives > begin.remote-channel
-    Evidence: the remote-channel, and the begins of the other peer that have no answer
+    Evidence: the remote-channel, and the begin frames of the other peer that have no answer
     Why it matters: The two peers match their sessions by remote-channel. With a wrong remote-channel, the
     other peer matches the wrong sessions or none.
     Silent when: octets of the other peer were not captured, or when the other peer has sent begin twice on
@@ -276,7 +276,7 @@ def flow_with_other_next_outgoing_id(case: Case10, session: SessionEnd, body: Fl
     Demands: The next-outgoing-id of a flow must be the next-outgoing-id of the begin plus the number of
     transfers that were sent since the begin.
     Source: transport.xml section performatives > begin.next-outgoing-id, flow.next-outgoing-id
-    Evidence: the next-outgoing-id of begin and flow, and the number of transfers
+    Evidence: the next-outgoing-id of the begin and of the flow, and the number of transfers
     Why it matters: The receiver treats next-outgoing-id as the transfer-id of the next transfer and computes
     its window from this number. The session may stall.
     Silent when: the begin was not captured, or octets since the begin were not captured.
@@ -384,7 +384,8 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
     count more transfers than the other peer has sent.
     Source: transport.xml section sessions > Session Flow Control; transport.xml section performatives >
     flow.next-incoming-id
-    Evidence: the other peer's begin, the number of its transfers, and the next-incoming-id of the flows
+    Evidence: the other peer's begin, the number of the other peer's transfers, and the next-incoming-id of
+    the flow frames
     Why it matters: The other peer computes its window from next-incoming-id. With a wrong next-incoming-id,
     the other peer's window becomes too large, or so small that the other peer stops sending.
     Silent when: the other peer's begin, or octets since that begin, were not captured. The rule does not
@@ -563,8 +564,8 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
 
     Demands: A link must be attached on at most one session at a time.
     Source: transport.xml section sessions
-    Evidence: two attaches with the same name and role on two sessions, and the detaches between these
-    attaches
+    Evidence: two attach frames with the same name and role on two sessions, and the detach frames between
+    these attach frames
     Why it matters: The other peer may treat the link on the first session as stolen, and may detach the link
     there.
     Silent when: the attach answers an attach of the other peer. The rule is also silent when the capture

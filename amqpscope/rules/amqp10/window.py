@@ -26,15 +26,16 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     Demands: A peer must not send a transfer while the other peer's incoming-window is zero.
     Source: transport.xml section sessions > Session Flow Control; transport.xml section definitions >
     session-error window-violation
-    Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
+    Evidence: the incoming-window in the begin frame and flow frames of the other peer, and the number of
+    transfers since then
     Why it matters: The receiver may have no room for the transfer. The receiver may end the session with
     amqp:session:window-violation, and all links of the session end with the session.
-    Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
-    begins. The rule is also silent when the other peer reduced the window by a flow that lacks the mandatory
-    next-incoming-id. Two other rules, S-WIN-FORMULA and S-WIN-FORMULA-INIT, report a sender that counts the
-    window from its own next-outgoing-id. Another rule, S-WIN-DECR, reports a sender that counts only the
-    first transfer of each delivery. The finding is reported as possible, not as certain, when an older window
-    allows the transfer, because the sender may still have used the older window.
+    Silent when: the begin frames of the session were not captured, or when the capture lacks octets that were
+    sent after these frames. The rule is also silent when the other peer reduced the window by a flow that
+    lacks the mandatory next-incoming-id. Two other rules, S-WIN-FORMULA and S-WIN-FORMULA-INIT, report a
+    sender that counts the window from its own next-outgoing-id. Another rule, S-WIN-DECR, reports a sender
+    that counts only the first transfer of each delivery. The finding is reported as possible, not as certain,
+    when an older window allows the transfer, because the sender may still have used the older window.
     How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
     the window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.
@@ -57,9 +58,9 @@ def window_counted_from_its_own_id(case: Case10, session: SessionEnd) -> None:
     Evidence: next-incoming-id and incoming-window of the flow, and the number of transfers
     Why it matters: Transfers that were on their way when the flow was sent have already used part of the
     window. The sender exceeds the window, and the receiver may end the session.
-    Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
-    begins. The rule is also silent when an older window allows the transfers, because the sender may still
-    have used the older window.
+    Silent when: the begin frames of the session were not captured, or when the capture lacks octets that were
+    sent after these frames. The rule is also silent when an older window allows the transfers, because the
+    sender may still have used the older window.
     How to mend it: On each flow, compute the remaining window as the flow's next-incoming-id plus its
     incoming-window minus your own next-outgoing-id, modulo 2^32. Do not use incoming-window unchanged as the
     remaining window.
@@ -82,9 +83,9 @@ def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
     Evidence: a flow without next-incoming-id, and the next-outgoing-id in the sender's begin
     Why it matters: Transfers that the sender has sent since its begin have used part of the window. The
     sender exceeds the window, and the receiver may end the session.
-    Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
-    begins. The rule is also silent when an older window allows the transfers, because the sender may still
-    have used the older window.
+    Silent when: the begin frames of the session were not captured, or when the capture lacks octets that were
+    sent after these frames. The rule is also silent when an older window allows the transfers, because the
+    sender may still have used the older window.
     How to mend it: When a flow has no next-incoming-id, use the next-outgoing-id of your own begin instead.
     The remaining window is then the next-outgoing-id of your begin plus the flow's incoming-window minus your
     current next-outgoing-id, modulo 2^32.
@@ -104,12 +105,13 @@ def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
     Demands: Each transfer must use up one unit of the other peer's incoming-window, even if the transfer only
     continues a delivery.
     Source: transport.xml section sessions > Session Flow Control (remote-incoming-window)
-    Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
+    Evidence: the incoming-window in the begin frame and flow frames of the other peer, and the number of
+    transfers since then
     Why it matters: The receiver may have no room for the transfer and may end the session with
     amqp:session:window-violation.
-    Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
-    begins. The rule is also silent when an older window allows the transfers, because the sender may still
-    have used the older window.
+    Silent when: the begin frames of the session were not captured, or when the capture lacks octets that were
+    sent after these frames. The rule is also silent when an older window allows the transfers, because the
+    sender may still have used the older window.
     How to mend it: Decrease the other peer's incoming-window and increase next-outgoing-id by one for every
     transfer frame, not once per message. When the window is zero, stop sending, even in the middle of a large
     delivery.
@@ -151,11 +153,12 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     peer decides for itself whether its transfers reduce its outgoing-window.
     Source: transport.xml section sessions > Session Flow Control (outgoing-window); transport.xml section
     performatives > flow.outgoing-window
-    Evidence: the outgoing-window in the peer's begin and flows, and the number of its transfers
+    Evidence: the outgoing-window in the begin frame and flow frames of the peer, and the number of transfers
+    of this peer
     Why it matters: The receiver may plan its buffers by the announced outgoing-window, and may not be
     prepared for more transfers.
-    Silent when: the begin was not captured, or when the capture lacks octets that were sent after the begin.
-    The rule is also silent when the rule has already reported the session.
+    Silent when: the begin frame was not captured, or when the capture lacks octets that were sent after this
+    frame. The rule is also silent when the rule has already reported the session.
     Only possible because: Each peer decides by local policy whether its outgoing-window counts down.
     How to mend it: Announce in begin and flow an outgoing-window that covers the transfers that you will
     send. Send a new flow before you exceed the announced outgoing-window.

@@ -42,8 +42,8 @@ def data_left_out(case: CaseDraft2011, link: LinkEnd, what: str, transferred: in
     the first fragment of the resumed delivery
     Why it matters: The receiver appends the fragments to the octets that it already has. Octets in the middle
     of the message are missing.
-    Silent when: one of the two attaches was not captured, or when the transfer aborts the delivery. The rule
-    is also silent when the receiver's transfer-state has an outcome or a txn-id.
+    Silent when: one of the two attach frames was not captured, or when the transfer aborts the delivery. The
+    rule is also silent when the receiver's transfer-state has an outcome or a txn-id.
     Only possible because: The draft does not say what bytes-transferred counts in a message of several
     sections. A sender that resumes a delivery may also leave out an empty section.
     How to mend it: In the receiver's unsettled map, bytes-transferred counts the octets that have arrived, so
