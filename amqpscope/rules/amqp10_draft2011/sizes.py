@@ -17,7 +17,7 @@ C_OPEN_SIZE: Final = RULES.rule(
 
 Demands: Before the other peer's open has arrived, an open must not exceed 4096 octets.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.4.1 and 3.8.22
-Evidence: the size of the open, and the order of the two opens
+Evidence: the size of the open, and the order of the two open frames
 Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 4096
 octets. The receiver may close the connection.
 Silent when: the other peer's open may already have arrived, or when octets of either peer were not captured.
