@@ -25,14 +25,14 @@ B_ACK_ZERO: Final = RULES.rule("B-ACK-ZERO", "IMPLIED", "tier A", by="client", a
 
 
 def ack_of_none(case: Case091) -> None:
-    """A client sends basic.ack with delivery-tag 0 and without the multiple flag, although no delivery has
+    """A client sends basic.ack with delivery-tag 0 and without the multiple flag, but no delivery has
     delivery-tag 0.
 
     Demands: In basic.ack, delivery-tag 0 may be used only together with the multiple flag.
     Source: XML:basic.ack.multiple (field doc); XML domain delivery-tag.non-zero
     Evidence: the delivery-tag and the multiple bit of basic.ack
     Why it matters: The server closes the channel. Delivery-tag 0 stands for all unacknowledged deliveries,
-    and only when the multiple flag is set.
+    but only when the multiple flag is set.
     Silent when: the basic.ack has the multiple flag, or when another rule already reports that the channel is
     not open.
     How to mend it: Acknowledge with the delivery-tag that basic.deliver or basic.get-ok carried. To
@@ -48,7 +48,7 @@ B_REJECT_ZERO: Final = RULES.rule(
 
 
 def reject_of_none(case: Case091) -> None:
-    """A client sends basic.reject with delivery-tag 0, although no delivery has delivery-tag 0.
+    """A client sends basic.reject with delivery-tag 0, but no delivery has delivery-tag 0.
 
     Demands: The delivery-tag of basic.reject must not be 0, because basic.reject has no multiple bit.
     Source: XML domain delivery-tag.non-zero; XML:basic.reject.delivery-tag
@@ -74,12 +74,13 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
     Source: XML domain delivery-tag.channel-local
     Evidence: the unacknowledged delivery-tags of each channel, which show that the delivery-tag belongs to
     another channel
-    Why it matters: Each channel counts its own delivery-tags. The server does not know the delivery-tag on
-    the other channel and closes that channel. If the channel had used the same tag, the basic.ack would have
-    acknowledged another message.
-    Silent when: the capture lacks the beginning of the channel, or when this channel happens to use the same
-    delivery-tag. On a connection with many channels, the rule searches only the first channels for the
-    delivery-tag. If none of these channels has the delivery-tag, B-ACK-KNOWN reports the fault.
+    Why it matters: Each channel counts its own delivery-tags. The server does not find the delivery-tag on
+    the channel of the basic.ack, and closes this channel. If both channels use the delivery-tag, the
+    basic.ack acknowledges the wrong message.
+    Silent when: the capture lacks the beginning of the channel, or when the channel of the basic.ack happens
+    to use the same delivery-tag. On a connection with many channels, the rule searches only the first
+    channels for the delivery-tag. If none of these channels has the delivery-tag, B-ACK-KNOWN reports the
+    fault.
     How to mend it: Store the channel together with each delivery and send the basic.ack on that channel.
     Applications that use several channels must not acknowledge deliveries of one channel on another channel.
     """
@@ -96,21 +97,22 @@ B_ACK_KNOWN: Final = RULES.rule("B-ACK-KNOWN", "IMPLIED", "tier A", by="client",
 
 
 def ack_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
-    """A client sends a basic.ack with a delivery-tag that the server has not given out on the channel.
+    """A client sends a basic.ack with a delivery-tag that the server has not sent on the channel.
 
     Demands: A delivery-tag other than 0 in basic.ack must belong to a message that the server delivered on
     the same channel.
     Source: XML:basic.ack.multiple.exists
     Evidence: the delivery-tags that the server has sent since the channel was opened
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
-    messages that were unacknowledged on it.
+    messages that were unacknowledged on this channel.
     Silent when: the capture lacks octets that were sent on the channel before the basic.ack.
     How to mend it: Acknowledge only delivery-tags received on this channel since it was opened. After a
     channel is reopened, discard the tags of the old channel and do not acknowledge them.
     """
     case.report(
         B_ACK_KNOWN,
-        f"the server has not sent delivery-tag {tag} on this channel: its last delivery-tag is {last}",
+        f"the server has not sent delivery-tag {tag} on this channel; the last delivery-tag on this channel "
+        f"is {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
@@ -121,20 +123,21 @@ B_REJECT_KNOWN: Final = RULES.rule(
 
 
 def reject_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
-    """A client sends a basic.reject with a delivery-tag that the server has not given out on the channel.
+    """A client sends a basic.reject with a delivery-tag that the server has not sent on the channel.
 
     Demands: The delivery-tag of basic.reject must belong to an unacknowledged delivery of the same channel.
     Source: ERR:21; XML domain delivery-tag.channel-local
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
-    messages that were unacknowledged on it.
+    messages that were unacknowledged on this channel.
     Silent when: the capture lacks octets that were sent on the channel before the basic.reject.
     How to mend it: Reject only delivery-tags received on this channel since it was opened. After a channel is
     reopened, discard the tags of the old channel and do not reject them.
     """
     case.report(
         B_REJECT_KNOWN,
-        f"the server has not sent delivery-tag {tag} on this channel: its last delivery-tag is {last}",
+        f"the server has not sent delivery-tag {tag} on this channel; the last delivery-tag on this channel "
+        f"is {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
@@ -153,15 +156,15 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     Source: RMQX:basic.nack.multiple.exists
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
-    messages that were unacknowledged on it.
+    messages that were unacknowledged on this channel.
     Silent when: the capture lacks octets that were sent on the channel before the basic.nack. The rule is
-    also silent when another rule already reports that the delivery was sent with no-ack. B-ACK-DUP reports a
-    basic.nack without the multiple flag for a delivery that was settled before. For a basic.nack with the
-    multiple flag, the finding is reported as possible, not as certain, when basic.recover may have returned
-    the delivery. The finding is also reported as possible, not as certain, when earlier deliveries are still
-    unacknowledged and the server is not RabbitMQ.
-    Possible because: The server may have redelivered the message after basic.recover, or the {other} may
-    accept the basic.nack because it covers earlier deliveries.
+    also silent when another rule already reports that the delivery was sent with no-ack. If a client sends a
+    basic.nack without the multiple flag for a delivery that was settled before, B-ACK-DUP reports the fault.
+    For a basic.nack with the multiple flag, the finding is reported as possible, not as certain, when
+    basic.recover may have returned the delivery to the queue. The finding is also reported as possible, not
+    as certain, when earlier deliveries are still unacknowledged and the server is not RabbitMQ.
+    Possible because: The server may have redelivered the message after basic.recover, or the server may
+    accept a basic.nack that covers earlier deliveries.
     How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
     delivery-tag 0 only with the multiple flag, and discard the tags of a channel when it closes.
     """
@@ -176,10 +179,10 @@ def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
 
     Demands: A client must settle each delivery only once, by basic.ack, basic.reject or basic.nack.
     Source: XML:basic.ack.multiple.exists
-    Evidence: the delivery-tags that the client has settled on the channel (one at a time or with the multiple
-    flag), and each tx.rollback or basic.recover that undoes a settlement
+    Evidence: the delivery-tags that the client has settled on the channel, one at a time or with the multiple
+    flag, and each tx.rollback or basic.recover that undoes a settlement
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
-    messages that were unacknowledged on it.
+    messages that were unacknowledged on this channel.
     Silent when: the capture lacks octets that were sent on the channel before the frame. The rule is also
     silent when a tx.rollback has undone the earlier acknowledgement. The finding is reported as possible, not
     as certain, when the server skipped delivery-tags, or when basic.recover returned the delivery to the
@@ -208,21 +211,21 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     already settled, RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged
     deliveries.
     Silent when: the capture lacks octets that were sent on the channel before the basic.ack. The rule is also
-    silent when the channel is about to be closed. The rule is also silent when another rule already reports
-    that the delivery was sent with no-ack. The finding is reported as possible, not as certain, when
-    basic.recover may have returned the delivery to the queue. If the server is not RabbitMQ, the finding is
-    also reported as possible, not as certain, while earlier deliveries are unacknowledged. LavinMQ and other
-    brokers accept a basic.ack with the multiple flag if it covers any unacknowledged delivery.
-    Possible because: The server may have redelivered the message after basic.recover, or the {other} may
-    accept the basic.ack because it covers earlier deliveries.
+    silent when the channel is being closed. The rule is also silent when another rule already reports that
+    the delivery was sent with no-ack. The finding is reported as possible, not as certain, when basic.recover
+    may have returned the delivery to the queue. If the server is not RabbitMQ, the finding is also reported
+    as possible, not as certain, while earlier deliveries are unacknowledged. LavinMQ and other brokers accept
+    a basic.ack with the multiple flag if the basic.ack covers at least one unacknowledged delivery.
+    Possible because: The server may have redelivered the message after basic.recover, or the server may
+    accept a basic.ack that covers earlier deliveries.
     How to mend it: For a basic.ack with the multiple flag, use the delivery-tag of a delivery that is still
     unacknowledged, for example the highest outstanding delivery-tag. Keep a list of the outstanding
     delivery-tags if you mix single and multiple acknowledgements.
     """
     case.report(
         B_ACK_MULTIPLE,
-        f"delivery-tag {tag} with the multiple flag is already settled, although "
-        f"{count(others, 'earlier delivery')} {are(others)} not settled",
+        f"basic.ack with the multiple flag has delivery-tag {tag}, but this delivery is already settled; "
+        f"{count(others, 'earlier delivery')} {are(others)} still unacknowledged",
         certainty,
         {"delivery_tag": tag, "covered": others},
     )
@@ -238,15 +241,15 @@ def ack_of_delivery_without_acks(case: Case091, tag: int) -> None:
     Source: XML domain no-ack (doc); RMQ:server rabbit_channel collect_acks
     Evidence: the no-ack bit of basic.consume and basic.get, and the delivery-tags that belong to these
     requests
-    Why it matters: The server treated the delivery as settled when it sent the delivery. The server closes
-    the channel.
+    Why it matters: With no-ack, a delivery counts as settled as soon as the server has sent the delivery. The
+    server closes the channel because of the unexpected acknowledgement.
     Silent when: the capture lacks octets that were sent on the channel before the frame.
     How to mend it: Send no basic.ack, basic.reject or basic.nack for deliveries requested with no-ack. If the
     application wants to acknowledge, leave no-ack unset in basic.consume or basic.get.
     """
     case.report(
         B_ACK_NOACK,
-        f"delivery-tag {tag} was delivered with no-ack, so the client must not acknowledge it",
+        f"the server sent delivery-tag {tag} with no-ack, so the client must not acknowledge this delivery",
         evidence={"delivery_tag": tag},
     )
 
@@ -356,7 +359,8 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
     last = channel.deliveries.last
     if tag > last:
         reason = (
-            f"the server has not sent delivery-tag {tag} on this channel: its last delivery-tag is {last}"
+            f"the server has not sent delivery-tag {tag} on this channel; the last delivery-tag on this "
+            f"channel is {last}"
         )
         nack_of_unknown_delivery(case, tag, reason, CERTAIN)
     elif needs_none(channel, tag):
@@ -371,8 +375,8 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
     else:
         others = len(channel.deliveries.covered(tag, True))
         reason = (
-            f"delivery-tag {tag} with the multiple flag is already settled, although "
-            f"{count(others, 'earlier delivery')} {are(others)} not settled"
+            f"basic.nack with the multiple flag has delivery-tag {tag}, but this delivery is already "
+            f"settled; {count(others, 'earlier delivery')} {are(others)} still unacknowledged"
         )
         certainty = certainty_of_settlement(channel, tag)
         if others > 0 and not case.view.of_product("RabbitMQ"):

@@ -28,7 +28,7 @@ def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: Topol
 
     Demands: A server must accept a queue.bind for a binding that already exists.
     Source: XML:queue.bind.duplicates
-    Evidence: a queue.bind that the server accepted once and refuses now
+    Evidence: a queue.bind that the server accepted the first time and refuses the second time
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
     nothing. The server closes the channel, so the application cannot start.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when the
@@ -36,11 +36,11 @@ def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: Topol
     binding may have been removed.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Compare queue, exchange, routing key and arguments with the existing bindings. If an
-    identical binding exists, answer queue.bind-ok and change nothing.
+    identical binding exists, answer with queue.bind-ok and change nothing.
     """
     message = (
-        f"the binding of {shown(operation.queue)} to {shown(operation.exchange)} already "
-        "exists, but the server refuses to repeat it"
+        f"the binding of queue {shown(operation.queue)} to exchange {shown(operation.exchange)} "
+        "already exists, but the server refuses another queue.bind for this binding"
     )
     return about_answer(Q_BIND_DUP, POSSIBLE, message, operation, binding)
 
@@ -53,7 +53,7 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
 
     Demands: A server must accept an exchange.bind for a binding that already exists.
     Source: RMQX:exchange.bind.duplicates
-    Evidence: an exchange.bind that the server accepted once and refuses now
+    Evidence: an exchange.bind that the server accepted the first time and refuses the second time
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
     nothing. The server closes the channel, so the application cannot start.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when the
@@ -61,11 +61,11 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
     have been removed.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Compare destination, source, routing key and arguments with the existing bindings. If an
-    identical binding exists, answer exchange.bind-ok and change nothing.
+    identical binding exists, answer with exchange.bind-ok and change nothing.
     """
     message = (
-        f"the binding of {shown(operation.destination)} to {shown(operation.exchange)} "
-        "already exists, but the server refuses to repeat it"
+        f"the binding of exchange {shown(operation.destination)} to exchange {shown(operation.exchange)} "
+        "already exists, but the server refuses another exchange.bind for this binding"
     )
     return about_answer(X_BIND_DUP, POSSIBLE, message, operation, binding)
 
@@ -109,7 +109,7 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     Silent when: amqpscope does not know the declaration of the queue or the exchange. The rule is also silent
     when the server's answer is about access rights or a missing queue or exchange.
     Only possible because: The capture does not show why the server refused the binding.
-    How to mend it: Accept queue.bind from a durable queue to a transient exchange. Treat the binding as
+    How to mend it: Accept queue.bind of a durable queue to a transient exchange. Treat the binding as
     transient and remove it when the exchange disappears.
     """
     message = (
@@ -126,19 +126,19 @@ Q_DECL_DEFAULT_BIND: Final = RULES.rule("Q-DECL-DEFAULT-BIND", "MUST", "tier B",
 
 
 def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOperation) -> Finding:
-    """A server returns a message that was published to the default exchange, although a queue exists whose
-    name is the routing key.
+    """A server sends basic.return for a message that was published to the default exchange, although the
+    routing key of the message is the name of an existing queue.
 
     Demands: A server must bind each new queue to the default exchange under the name of the queue.
     Source: XML:queue.declare.default-binding; GS:3.1.3.1
     Evidence: a basic.return with reply-code 312 (no-route) for a message that was published to the
     default exchange with the name of an existing queue as its routing key
-    Why it matters: The default exchange is the simplest way to send to a queue. The message does not reach
-    the queue.
+    Why it matters: Clients publish to a queue by its name through the default exchange. The message does not
+    reach the queue.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when the
     queue may have been deleted, or when the queue deletes itself.
-    Only possible because: No capture can prove this fault, because a client outside the capture or the server
-    itself may have deleted the queue.
+    Only possible because: No capture can prove this fault, because a client that the capture does not show,
+    or the server itself, may have deleted the queue.
     How to mend it: Bind each new queue to the default exchange with the queue name as the routing key before
     sending queue.declare-ok. Keep the binding to the default exchange until the queue is deleted.
     """
@@ -154,20 +154,20 @@ Q_BIND_DIRECT_MATCH: Final = RULES.rule("Q-BIND-DIRECT-MATCH", "MUST", "tier B",
 
 
 def bound_queue_not_reached(operation: TopologyOperation, binding: TopologyOperation) -> Finding:
-    """A server returns a message that was published to a direct exchange, although a queue is bound with
-    exactly the routing key of the message.
+    """A server sends basic.return for a message that was published to a direct exchange, although a queue is
+    bound with exactly the routing key of the message.
 
     Demands: A direct exchange must route a message to every queue that is bound with exactly the routing key
     of the message.
     Source: XML:queue.bind.routing-key.direct-exchange-key-matching; GS:3.1.3.1
-    Evidence: the known bindings, and a basic.return with reply-code 312 (no-route) although a binding
-    matches
+    Evidence: the bindings that amqpscope knows from the capture, and a basic.return with reply-code 312
+    (no-route) although one of these bindings matches
     Why it matters: The queue does not get the message. The message is lost unless the publisher handles the
     returned message.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
     client may have removed the binding, the queue or the exchange.
-    Only possible because: No capture can prove this fault, because a client outside the capture may have
-    removed the binding, the queue or the exchange.
+    Only possible because: No capture can prove this fault, because a client that the capture does not show
+    may have removed the binding, the queue or the exchange.
     How to mend it: Compare the routing key with the binding keys of the direct exchange octet by octet, and
     make a binding effective before sending queue.bind-ok.
     """
@@ -194,8 +194,8 @@ def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperat
     Silent when: no frame proves that the server had processed the basic.publish, or when another connection
     declared the exchange. The rule is also silent when the capture lacks octets of a connection to this
     server.
-    Only possible because: No capture can prove this fault, because a client outside the capture may have
-    changed the exchange.
+    Only possible because: No capture can prove this fault, because a client that the capture does not show
+    may have changed the exchange.
     How to mend it: On each basic.publish, check whether the exchange is internal. If the exchange is
     internal, discard the message and send channel.close with reply-code 403 (access-refused).
     """

@@ -34,8 +34,8 @@ def blocked_without_capability(case: Case091) -> None:
     Source: RMQ:docs/connection-blocked; RMQX:connection.blocked
     Evidence: the capabilities in connection.start-ok, and each connection.blocked and connection.unblocked of
     the server
-    Why it matters: The client does not know the method, and may close the connection with reply-code 503
-    (command-invalid).
+    Why it matters: The client does not know connection.blocked and connection.unblocked, and may close the
+    connection with reply-code 503 (command-invalid).
     Silent when: the client announces the capability connection.blocked, or when amqpscope could not read the
     client's capabilities. The rule is also silent when the capture lacks octets of the connection. The rule
     reports the fault only once per connection.
@@ -66,7 +66,8 @@ def blocked_out_of_turn(case: Case091) -> None:
     Demands: A server may send connection.unblocked only after connection.blocked. The server must not
     send connection.blocked again before connection.unblocked.
     Source: RMQ:docs/connection-blocked
-    Evidence: whether the connection is blocked when the method arrives
+    Evidence: the state of the connection (blocked or not) when connection.blocked or connection.unblocked
+    arrives
     Why it matters: The client cannot know whether it may publish, because the notifications of the server
     contradict each other.
     Silent when: the capture lacks octets of the server. The rule is also silent when another rule already
@@ -100,13 +101,13 @@ def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
 
     Demands: A client must stop publishing after it has received connection.blocked.
     Source: RMQX:connection.blocked; RMQ:docs/connection-blocked
-    Evidence: each basic.publish that the client sends well after connection.blocked and before
-    connection.unblocked
+    Evidence: each basic.publish that the client sends more than one second after connection.blocked and
+    before connection.unblocked
     Why it matters: While the connection is blocked, the server reads nothing from the client. Even the
     client's acknowledgements and the client's connection.close have to wait.
     Silent when: the client received connection.blocked less than a second ago, or when the capture lacks
-    octets of the server. The finding is certain only if another frame of the client proves that the client
-    had read connection.blocked. The rule reports the fault only once per connection.
+    octets of the server. The finding is reported as certain only if another frame of the client proves that
+    the client had read connection.blocked. The rule reports the fault only once per connection.
     How to mend it: Stop sending basic.publish when connection.blocked arrives and resume after
     connection.unblocked. Applications should register for the blocked notification of their client library,
     and consume and publish on separate connections.

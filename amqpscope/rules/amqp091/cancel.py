@@ -66,8 +66,8 @@ def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
     Silent when: the server has cancelled the consumer, or when the queue of the consumer was deleted. The
     rule is also silent when a consumer was started without a consumer-tag. The rule is also silent when the
     capture lacks octets that were sent on the channel before the basic.cancel. The finding is reported as
-    possible, not as certain, when the capture lacks any octets of the connection, because another channel may
-    have the consumer.
+    possible, not as certain, when the capture lacks any octets of the connection, because the consumer may
+    belong to another channel.
     How to mend it: Cancel each consumer once, with the tag from basic.consume-ok. Remove the tag from the
     client's list when the client sends basic.cancel, or when the channel closes.
     """
@@ -94,7 +94,7 @@ def other_consumer_cancelled(case: Case091, asked: str, tag: str) -> None:
     agree on which consumers are active.
     Silent when: the basic.cancel was not captured.
     How to mend it: Copy the consumer-tag of the basic.cancel unchanged into basic.cancel-ok. When several
-    basic.cancel are unanswered, answer each basic.cancel with its own consumer-tag.
+    basic.cancel methods are unanswered, answer each of them with its own consumer-tag.
     """
     case.report(
         B_CANCELOK_TAG,
@@ -120,7 +120,7 @@ def cancel_not_asked_for(case: Case091) -> None:
     Source: RMQ:docs/consumer-cancel; RMQX:basic.cancel
     Evidence: the capabilities in connection.start-ok, and each basic.cancel of the server
     Why it matters: According to the specification, only clients send basic.cancel. A client without the
-    capability does not know how to handle the method and closes the connection.
+    capability does not know how to handle basic.cancel and closes the connection.
     Silent when: connection.start-ok was not captured, or when amqpscope could not read it. The rule reports
     the fault only once per connection.
     How to mend it: Read the capabilities in the client-properties of connection.start-ok. Send basic.cancel
@@ -145,7 +145,8 @@ B_CANCEL_NOTIFY_REPLY: Final = RULES.rule(
 
 
 def cancel_answered_needlessly(case: Case091, tag: str) -> None:
-    """A client sends basic.cancel-ok in answer to a server's basic.cancel that had no-wait set.
+    """A client sends basic.cancel-ok in answer to a server's basic.cancel, although that basic.cancel had
+    no-wait set.
 
     Demands: If the server's basic.cancel sets no-wait, the client must not send basic.cancel-ok.
     RabbitMQ always sets no-wait.

@@ -63,7 +63,7 @@ def said_before_open(case: Case091) -> None:
 
     Demands: A peer must open a channel before it sends anything else on that channel.
     Source: G:channel; GS:2.2.5; XML constant channel-error
-    Evidence: whether the channel number is open
+    Evidence: the state of the channel (open or not)
     Why it matters: The method belongs to no channel. The specification tells the receiver to close the
     connection, which also ends all other channels.
     Silent when: the capture lacks the start of the connection or any octets after the start.
@@ -88,7 +88,7 @@ def said_after_own_close(case: Case091, closing: CloseReason) -> None:
     Source: XML:channel.close.stability; G:channel close-channel
     Evidence: the frames that the peer sends on the channel after its channel.close
     Why it matters: The other peer answers channel.close and may give the channel number to a new channel. The
-    new channel receives frames that belong to the old channel.
+    new channel then receives frames that belong to the old channel.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Mark the channel as closing before channel.close is written, and send only
     channel.close-ok on the channel afterwards. Make other threads stop using the channel before it is
@@ -119,13 +119,13 @@ def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
     Why it matters: The sender of the request learns from channel.close that the request will not be carried
     out. The sender may therefore have repeated the request on another channel.
     Silent when: the capture lacks octets that were sent after the channel was opened. The rule is also silent
-    when the reply may answer a request from before the channel.close.
+    when the reply may answer a request that arrived before the channel.close.
     How to mend it: After sending channel.close, discard every method received on the channel except
     channel.close and channel.close-ok. The peer must neither execute nor answer a discarded method.
     """
     case.report(
         CH_CLOSE_DISCARD,
-        f"{_what(case)} although the request arrived after the peer's own channel.close in "
+        f"{_what(case)} in answer to a request that arrived after the peer's own channel.close in "
         f"packet {closing.packet}",
         CERTAIN,
         state_of(case),
@@ -276,21 +276,21 @@ CH_CLOSE_REPLY: Final = RULES.rule("CH-CLOSE-REPLY", "MUST", "tier A")
 
 
 def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, certainty: i64) -> None:
-    """A peer leaves a channel.close unanswered for at least 30 seconds, and until the connection or the
-    capture ends.
+    """A peer leaves a channel.close unanswered for at least 30 seconds, and has still not answered when the
+    connection or the capture ends.
 
     Demands: A peer must answer channel.close with channel.close-ok.
     Source: GS:2.3.7; G:channel close-channel
     Evidence: the channel.close, and the time until its receiver closes the connection or the capture ends
-    Why it matters: The channel number stays taken, in the broker and in the client, until the connection
-    ends.
+    Why it matters: Until the connection ends, neither the broker nor the client can use the channel number
+    again.
     Silent when: no frame of the receiver proves that the receiver has processed the channel.close. The rule
     is also silent when the last frame of the receiver follows soon after the channel.close. The rule is also
     silent when the capture lacks octets that were sent after the channel was opened. The finding is reported
     as possible, not as certain, when the capture ends while the connection is still open. The finding is also
     reported as possible, not as certain, when a correction of the capturing machine's clock may have made the
     waiting time look too long.
-    How to mend it: Answer every received channel.close with channel.close-ok at once, also when the
+    How to mend it: Answer every received channel.close with channel.close-ok at once, even when the
     application has stopped using the channel or is blocked in a callback.
     """
     case.report(
@@ -316,7 +316,7 @@ def crossing_close_never_answered(
     Source: XML:channel.close.stability
     Evidence: two channel.close methods on the channel, one in each direction
     Why it matters: When two channel.close methods cross, each of them needs its own channel.close-ok. Without
-    both answers the channel number stays taken until the connection ends.
+    both answers, the channel number cannot be used again until the connection ends.
     Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close. The
     rule is also silent when the last frame of the peer follows soon after that channel.close. The rule is
     also silent when the capture lacks octets that were sent after the channel was opened. The finding is

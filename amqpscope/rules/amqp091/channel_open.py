@@ -31,7 +31,7 @@ def opened_while_open(case: Case091, channel: Channel) -> None:
 
     Demands: A client must not send channel.open for a channel number that is already open.
     Source: XML:channel.open.state
-    Evidence: whether the channel number is open
+    Evidence: the state of the channel (open or not)
     Why it matters: Brokers answer by closing the connection, which ends all other channels. The usual cause
     is that two threads share a connection but not the list of its channels.
     Silent when: the capture lacks octets that were sent after the channel was opened.
@@ -90,11 +90,11 @@ def number_above_limit(case: Case091) -> None:
     Demands: Channel numbers must lie between 1 and the agreed channel-max.
     Source: XML:connection.tune.channel-max (field doc); GS:4.2.3
     Evidence: the channel-max in connection.tune-ok (0 means 65535), and the channel number of each frame
-    Why it matters: The broker may have no room for the channel and closes the connection. Some brokers do not
-    check the channel number and count only the open channels.
-    Silent when: the capture lacks connection.tune-ok or octets after it, or when the peers agreed on no
-    limit. Other rules report a channel.open for a channel that is already open, and more open channels than
-    channel-max.
+    Why it matters: The broker may have no room for the channel and then closes the connection. Some brokers
+    do not check the channel number and count only the open channels.
+    Silent when: the capture lacks connection.tune-ok or octets after it, or when the peers agreed that there
+    is no limit. Other rules report a channel.open for a channel that is already open, and more open channels
+    than channel-max.
     How to mend it: Assign channel numbers from 1 to the channel-max sent in connection.tune-ok, and reuse
     freed numbers instead of counting upwards.
     """
@@ -122,8 +122,8 @@ def too_many_open(case: Case091) -> None:
     Evidence: the number of open channels, and the channel-max in connection.tune-ok
     Why it matters: The broker closes the connection with reply-code 530 (not-allowed). The usual cause is
     an application that never closes its channels.
-    Silent when: the capture lacks connection.tune-ok or octets after it, or when the peers agreed on no
-    limit.
+    Silent when: the capture lacks connection.tune-ok or octets after it, or when the peers agreed that there
+    is no limit.
     How to mend it: Count the open channels in the client, and open no channel beyond channel-max.
     Applications should reuse long-lived channels and close each channel that they no longer need, also on
     error paths.

@@ -68,7 +68,7 @@ def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bo
     if clock_in_doubt:
         evidence["clock_in_doubt"] = True
         certainty = POSSIBLE
-    case.report(C_CLOSE_HANDSHAKE, "the stream ends without connection.close", certainty, evidence)
+    case.report(C_CLOSE_HANDSHAKE, "the TCP stream ends without connection.close", certainty, evidence)
 
 
 C_CLOSE_REPLY: Final = RULES.rule("C-CLOSE-REPLY", "MUST", "tier A")
@@ -79,7 +79,7 @@ def close_not_answered(case: Case091, closing: CloseReason, certainty: i64) -> N
 
     Demands: A peer must answer connection.close with connection.close-ok.
     Source: GS:2.3.7; G:connection close-connection
-    Evidence: a connection.close, followed by the end of its receiver's stream without connection.close-ok
+    Evidence: a connection.close whose receiver ends its TCP stream without sending connection.close-ok
     Why it matters: The other peer waits for connection.close-ok until a time-out, and cannot know whether its
     connection.close was read.
     Silent when: the capture lacks octets of the connection, or when the other peer ended its stream first.
@@ -90,7 +90,8 @@ def close_not_answered(case: Case091, closing: CloseReason, certainty: i64) -> N
     """
     case.report(
         C_CLOSE_REPLY,
-        f"the stream ends, but the other peer's connection.close (packet {closing.packet}) is not answered",
+        f"the TCP stream ends, but the other peer's connection.close (packet {closing.packet}) is not "
+        "answered",
         certainty,
         {"reply_code": int(closing.code)},
         [int(closing.packet)],
@@ -101,7 +102,7 @@ C_CLOSE_CROSS: Final = RULES.rule("C-CLOSE-CROSS", "MUST", "tier A")
 
 
 def crossing_close_not_answered(case: Case091, closing: CloseReason) -> None:
-    """A peer that has sent connection.close itself ends its TCP stream without answering the other peer's
+    """A peer that has also sent connection.close ends its TCP stream without answering the other peer's
     connection.close.
 
     Demands: A peer that has sent connection.close must still answer a received connection.close with
@@ -117,7 +118,7 @@ def crossing_close_not_answered(case: Case091, closing: CloseReason) -> None:
     """
     case.report(
         C_CLOSE_CROSS,
-        "the stream ends, but the other peer's connection.close "
+        "the TCP stream ends, but the other peer's connection.close "
         f"(packet {closing.packet}), which crossed the peer's own connection.close, is not answered",
         POSSIBLE,
         {"reply_code": int(closing.code)},
@@ -254,13 +255,13 @@ def socket_kept(case: Case091, waited: i64) -> None:
     Silent when: the capture lacks octets of the connection, or when less than two minutes have passed since
     the connection.close-ok.
     Only possible because: The clock of the capturing machine may have been set forward in the meantime, so
-    that the time looks too long.
+    that the waiting time looks too long.
     How to mend it: Close the socket as soon as connection.close-ok arrives. Check that error paths and
     garbage collection do not keep the socket of a closed connection open.
     """
     case.report(
         C_CLOSEOK_SOCKET,
-        f"the stream ends {waited / 1_000_000_000:.1f} s after connection.close-ok arrived",
+        f"the TCP stream ends {waited / 1_000_000_000:.1f} s after connection.close-ok arrived",
         POSSIBLE,
         {"waited_ms": int(waited // 1_000_000)},
     )
@@ -275,18 +276,19 @@ C_CLOSE_METHOD_ID: Final = RULES.rule(
 
 
 def close_names_a_method_never_said(case: Case091, class_id: i64, method_id: i64) -> None:
-    """A peer sends a close with the class-id and method-id of a method that the other peer has not sent.
+    """A peer sends connection.close or channel.close with the class-id and method-id of a method that the
+    other peer has not sent.
 
-    Demands: The class-id and method-id in a close must be those of the received method that caused the close.
-    If no method caused the close, both must be 0.
+    Demands: The class-id and method-id in connection.close and channel.close must be those of the received
+    method that caused the close. If no method caused the close, both must be 0.
     Source: XML:connection.close.class-id/method-id (docs); XML:channel.close.class-id/method-id
     Evidence: the methods that the closing peer has received from the other peer
     Why it matters: A developer who looks for the cause of the close looks in the wrong place.
     Silent when: the capture lacks octets of either peer, or when the frames of the other peer were broken.
     The rule is also silent when the class-id and method-id name a method that the closing peer itself has
-    sent and that belongs to the class connection. For example, RabbitMQ names connection.tune.
-    How to mend it: Set class-id and method-id of the close to those of the received method that caused the
-    error. If no received method caused the close, set both to 0.
+    sent and that belongs to the class `connection`. For example, RabbitMQ names connection.tune.
+    How to mend it: Set class-id and method-id of connection.close and channel.close to those of the received
+    method that caused the error. If no received method caused the close, set both to 0.
     """
     case.report(
         C_CLOSE_METHOD_ID,
@@ -338,11 +340,11 @@ def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     Source: GS:4.8.1; XML constants class=hard-error
     Evidence: the reply-code in connection.close
     Why it matters: An error of one channel also ends all other channels of the connection.
-    Silent when: the connection.close contains the class-id of the class connection, or when the connection is
-    not open yet. A peer cannot report an error of the connection on a channel. For example, RabbitMQ reports
-    a failed login with reply-code 403 (access-refused) in connection.close.
-    How to mend it: Answer a soft error with channel.close on the channel concerned. If the whole connection
-    really has to end, send connection.close with a hard-error code.
+    Silent when: the connection.close contains the class-id of the class `connection`, or when the connection
+    is not open yet. A peer cannot report an error of the connection on a channel. For example, RabbitMQ
+    reports a failed login with reply-code 403 (access-refused) in connection.close.
+    How to mend it: Answer a soft error with channel.close on the channel where the error occurred. If the
+    whole connection really has to end, send connection.close with a hard-error code.
     """
     case.report(
         C_CLOSE_HARD_CODE,

@@ -59,7 +59,8 @@ def acknowledged_too_late(case: Case091, channel: Channel, oldest: ConsumerDeliv
     Evidence: a channel.close with reply-code 406 (precondition-failed) and the words "timed out", and the
     oldest unacknowledged delivery
     Why it matters: By default, RabbitMQ closes the channel when a delivery is unacknowledged for half an
-    hour. After closing the channel, RabbitMQ redelivers all messages that were unacknowledged on it.
+    hour. After closing the channel, RabbitMQ redelivers all messages that were unacknowledged on this
+    channel.
     Silent when: the reply-text of the server's close does not say that the time ran out. The rule is also
     silent when amqpscope knows of no delivery that was unacknowledged for at least a second.
     Only possible because: The capture shows neither how long the server waits nor which delivery the server
@@ -96,13 +97,12 @@ def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
     Source: XML constant content-too-large; RMQ:server rabbit_channel check_msg_size
     Evidence: the body size of the message, and the server's close with reply-code 311
     (content-too-large), 406 (precondition-failed) or 501 (frame-error)
-    Why it matters: The server closes the channel with reply-code 311 (content-too-large). RabbitMQ closes the
-    channel with reply-code 406 (precondition-failed). Messages that were published after the large message
-    are also lost.
+    Why it matters: A server closes the channel with reply-code 311 (content-too-large), RabbitMQ with
+    reply-code 406 (precondition-failed). Messages that were published after the large message are also lost.
     Silent when: the server's close does not name basic.publish, or its reply-text does not give the size as
     the reason.
     Only possible because: The close does not show which of several messages is too large. The finding shows
-    the last message that the server can have read.
+    the last message that the server could have read.
     How to mend it: Check the size of the body before basic.publish and keep it below the server's limit.
     Split or compress large payloads, or store them elsewhere and publish a reference.
     """
@@ -144,11 +144,11 @@ def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None
     acknowledgements. The rule is also silent when more than one request may have caused the close.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Support basic.consume and basic.get with no-ack: treat each delivery as settled when it is
-    sent. Clients of a RabbitMQ stream must consume without no-ack.
+    sent. Clients that consume from a RabbitMQ stream must not set no-ack.
     """
     case.report(
         B_NOACK_SUPPORT,
-        f"the server refuses the {request.name} in packet {request.packet}, which sets no-ack",
+        f"the server refuses the {request.name} with no-ack in packet {request.packet}",
         POSSIBLE,
         others=[int(request.packet)],
     )
@@ -174,8 +174,8 @@ def consumer_with_acks_refused(case: Case091, request: MethodRequest) -> None:
     """
     case.report(
         B_ACK_SUPPORT,
-        f"the server refuses the {request.name} in packet {request.packet}, which does not set no-ack, but "
-        "servers must support consumers that acknowledge",
+        f"the server refuses the {request.name} without no-ack in packet {request.packet}, but servers must "
+        "support consumers that acknowledge",
         POSSIBLE,
         others=[int(request.packet)],
     )
@@ -196,8 +196,8 @@ def deprecated_recover(case: Case091) -> None:
     Demands: A client must use basic.recover instead of the deprecated basic.recover-async.
     Source: XML:basic.recover-async (deprecated=1)
     Evidence: each basic.recover-async of the client
-    Why it matters: The fault does little harm, because servers still support basic.recover-async. The
-    method basic.recover has the same effect, and the server answers basic.recover.
+    Why it matters: The fault does little harm, because servers still support basic.recover-async. The method
+    basic.recover has the same effect, and the server answers it with basic.recover-ok.
     Silent when: the rule has already reported a basic.recover-async on the same connection.
     How to mend it: Replace basic.recover-async by basic.recover, and wait for basic.recover-ok before relying
     on the redelivery.
@@ -214,24 +214,24 @@ F_PRETUNE_ACCEPT: Final = RULES.rule("F-PRETUNE-ACCEPT", "MUST", "tier B")
 
 
 def small_frame_refused(case: Case091, most: i64) -> None:
-    """A server refuses a frame of at most 4096 octets before connection.tune-ok because of the size of the
+    """Before connection.tune-ok, a server refuses a frame of at most 4096 octets because of the size of the
     frame.
 
     Demands: Until the peers have agreed on frame-max, both peers must accept every frame of up to 4096
     octets.
     Source: XML:connection.tune.frame-max.minimum; XML:connection.tune-ok.frame-max.minimum
-    Evidence: a frame of at most 4096 octets before connection.tune-ok, and the connection.close with
-    reply-code 501 (frame-error) that follows
+    Evidence: a frame of at most 4096 octets before connection.tune-ok, and the following connection.close
+    with reply-code 501 (frame-error)
     Why it matters: A client with a large token in connection.start-ok cannot log in.
     Silent when: the reply-code is not 501 (frame-error), or when the reply-text does not mention a size.
     The rule is also silent when the client has sent more than 4096 octets in all.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Accept frames of up to 4096 octets from the first frame on, until connection.tune-ok sets
-    frame-max. Check every smaller size limit that applies before authentication.
+    frame-max. Look for smaller size limits that apply before authentication, and raise them.
     """
     case.report(
         F_PRETUNE_ACCEPT,
-        "the close has reply-code 501 (frame-error) for the size of a frame, but no frame had "
+        "connection.close has reply-code 501 (frame-error) because of the size of a frame, but no frame had "
         f"more than {most} octets",
         POSSIBLE,
         {"octets": int(most)},
@@ -259,9 +259,8 @@ def heartbeat_refused(case: Case091, code: i64) -> None:
     """
     case.report(
         F_HEARTBEAT_DISCARD,
-        f"the close has reply-code {reply_code(int(code))} because of a heartbeat, which a peer "
-        "without heartbeats must "
-        "ignore",
+        f"connection.close has reply-code {reply_code(int(code))} because of a heartbeat, but a peer "
+        "that does not use heartbeats must ignore heartbeat frames",
         POSSIBLE,
         {"reply_code": int(code)},
     )

@@ -39,7 +39,8 @@ def confirms_without_capability(case: Case091) -> None:
     Silent when: connection.start was not captured, or when amqpscope could not read it. The rule reports the
     fault only once per connection.
     How to mend it: Read the capabilities in the server-properties of connection.start. Without
-    publisher_confirms, do not send confirm.select. Use the class tx, or publish without confirms.
+    publisher_confirms, do not send confirm.select. Use transactions (the class `tx`), or publish without
+    confirms.
     """
     case.report_once(
         CF_SELECT_CAP,
@@ -57,12 +58,13 @@ def confirms_in_transaction(case: Case091) -> None:
 
     Demands: A client must not send confirm.select on a channel in transaction mode.
     Source: RMQX:confirm.select (doc); RMQ:docs/confirms
-    Evidence: whether the channel is in transaction mode
+    Evidence: the mode of the channel (transaction mode or not)
     Why it matters: Confirm mode and transaction mode exclude each other on a channel. RabbitMQ closes the
     channel when a client sends both tx.select and confirm.select.
     Silent when: the capture lacks octets that were sent on the channel before the confirm.select.
     How to mend it: Use either tx.select or confirm.select on a channel, never both. Applications that need
-    both open one channel for each. Do not take a transactional channel from a pool for confirms.
+    both open one channel for each. If channels come from a pool, do not use a transactional channel for
+    confirms.
     """
     case.report(CF_TX_EXCL, "confirm.select is sent although the channel is in transaction mode")
 
@@ -75,10 +77,10 @@ def confirm_not_asked_for(case: Case091) -> None:
 
     Demands: A server may send basic.ack and basic.nack only on channels in confirm mode.
     Source: RMQ:docs/confirms; RMQX:basic.ack (doc)
-    Evidence: whether the channel is in confirm mode
+    Evidence: the mode of the channel (confirm mode or not)
     Why it matters: Outside confirm mode the client does not count its messages. The client treats the
     basic.ack or basic.nack as an error and closes the connection.
-    Silent when: the capture lacks octets that were sent on the channel before the frame.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.ack or basic.nack.
     How to mend it: Keep a confirm mode flag per channel and set it only by confirm.select. Send basic.ack and
     basic.nack only while the flag is set, and clear it when the channel closes.
     """
@@ -185,9 +187,11 @@ def confirmed_both_ways(case: Case091, tag: int, before: str) -> None:
     How to mend it: Decide once per message, after all queues have reported, whether to send basic.ack or
     basic.nack. Do not let a basic.ack with the multiple flag cover a message that was nacked.
     """
+    now = "nack" if before == "acked" else "ack"
     case.report(
         CF_EXCLUSIVE,
-        f"the server has already {before} message {tag} with basic.{before[:-2]}",
+        f"the server confirms message {tag} with basic.{now}, but has already confirmed this message with "
+        f"basic.{before[:-2]}",
         evidence={"delivery_tag": tag},
     )
 
@@ -196,15 +200,16 @@ CF_ALL: Final = RULES.rule("CF-ALL", "MUST", "tier B", by="server")
 
 
 def never_confirmed(case: Case091, publish: Publish, unconfirmed: int, age: i64) -> None:
-    """A server ends a channel normally without having confirmed a message that was published long before.
+    """A server completes the normal close of a channel, but has not confirmed a message that was published at
+    least five minutes before.
 
     Demands: A server must confirm every message that is published in confirm mode.
     Source: RMQX:confirm.all messages acknowledged
     Evidence: the messages that are not confirmed when the channel ends normally
     Why it matters: The client does not know whether the message is safe, and may wait forever for the
     confirm.
-    Silent when: the oldest unconfirmed message is younger than five minutes. The rule is also silent when the
-    capture lacks octets that were sent on the channel before that message.
+    Silent when: the oldest unconfirmed message was published less than five minutes before. The rule is also
+    silent when the capture lacks octets that were sent on the channel before that message.
     Only possible because: The specification sets no time by which a confirm is due.
     How to mend it: Send basic.ack or basic.nack for every message published in confirm mode, also for
     unroutable, rejected and expired messages. Send outstanding confirms before channel.close-ok or

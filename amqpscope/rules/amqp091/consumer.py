@@ -37,11 +37,11 @@ B_CTAG_UNIQUE: Final = RULES.rule(
 def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
     """A client sends basic.consume with the consumer-tag of a consumer that already exists on the channel.
 
-    Demands: A client must not use one consumer-tag for two consumers at a time on one channel.
+    Demands: A client must not use the same consumer-tag for two active consumers on one channel.
     Source: XML:basic.consume.consumer-tag.01
     Evidence: the consumer-tags in use on the channel
-    Why it matters: The server closes the connection. If two consumers had one consumer-tag, the client could
-    not distinguish their deliveries.
+    Why it matters: The server closes the connection. If two consumers had the same consumer-tag, the client
+    could not distinguish their deliveries.
     Silent when: the client had already cancelled the earlier consumer, whether or not the server has answered
     the basic.cancel.
     How to mend it: Generate a unique consumer-tag for each basic.consume on a channel, or leave it empty so
@@ -93,8 +93,8 @@ B_CTAG_GEN: Final = RULES.rule(
 
 
 def unusable_generated_tag(case: Case091, tag: str) -> None:
-    """A server answers a basic.consume without consumer-tag with an empty consumer-tag, or with a
-    consumer-tag that is in use on the channel.
+    """A basic.consume has an empty consumer-tag, and the server's basic.consume-ok also has an empty
+    consumer-tag, or one that is already in use on the channel.
 
     Demands: If the consumer-tag of basic.consume is empty, the server must generate a consumer-tag that is
     unique on the channel.
@@ -183,9 +183,9 @@ B_REPLYTO_NOACK: Final = RULES.rule(
 
 
 def replies_with_acks(case: Case091) -> None:
-    """A client sends basic.consume for amq.rabbitmq.reply-to without no-ack.
+    """A client consumes amq.rabbitmq.reply-to, but does not set no-ack.
 
-    Demands: A client must consume amq.rabbitmq.reply-to with no-ack.
+    Demands: A client must set no-ack when it consumes amq.rabbitmq.reply-to.
     Source: RMQ:docs/direct-reply-to
     Evidence: the queue name and the no-ack bit of basic.consume
     Why it matters: RabbitMQ does not store replies, so a client cannot acknowledge a reply. RabbitMQ closes
@@ -194,7 +194,7 @@ def replies_with_acks(case: Case091) -> None:
     How to mend it: Set no-ack in the basic.consume for amq.rabbitmq.reply-to, and send no basic.ack for the
     replies. Applications should use their library's automatic acknowledgement mode for this consumer.
     """
-    case.report(B_REPLYTO_NOACK, f"{REPLIES} is consumed without no-ack")
+    case.report(B_REPLYTO_NOACK, f"basic.consume for {REPLIES} does not set no-ack")
 
 
 B_REPLYTO_ONE: Final = RULES.rule(
@@ -234,8 +234,8 @@ def exclusive_beside_others(case: Case091, consumer: Consumer, channel: Channel)
     Source: XML:basic.consume.exclusive.01
     Evidence: the consumers of the queue in the virtual host, and the server's refusal with reply-code 403
     (access-refused)
-    Why it matters: The server refuses the basic.consume and closes the channel. All other consumers of the
-    channel end with it.
+    Why it matters: The server refuses the basic.consume and closes the channel. All other consumers on the
+    channel end, too.
     Silent when: the other consumers of the queue are on connections that the capture does not show.
     Only possible because: Another queue of the same name may have replaced the earlier queue in the meantime.
     How to mend it: Set the exclusive bit only when no other consumer of the queue exists, and cancel your own
@@ -264,9 +264,9 @@ def granted_beside_exclusive(case: Case091, consumer: Consumer, channel: Channel
     distributes the messages among both consumers.
     Silent when: the exclusive consumer is on a connection that the capture does not show.
     Only possible because: RabbitMQ's quorum queues do not support exclusive consumers.
-    How to mend it: While a queue has an exclusive consumer, refuse every other basic.consume for the
-    queue with channel.close with reply-code 403 (access-refused). Look for exclusive consumers on all
-    connections of the virtual host.
+    How to mend it: While a queue has an exclusive consumer, refuse every other basic.consume for the queue by
+    channel.close (reply-code 403, access-refused). Look for exclusive consumers on all connections of the
+    virtual host.
     """
     case.report(
         B_CONSUME_EXCL_HELD,
@@ -297,7 +297,8 @@ def recover_without_requeue(case: Case091) -> None:
     basic.reject with requeue for single deliveries.
     """
     case.report(
-        B_RECOVER_REQUEUE0, "basic.recover is sent without requeue, but RabbitMQ supports only requeue"
+        B_RECOVER_REQUEUE0,
+        "basic.recover is sent without requeue, but RabbitMQ supports basic.recover only with requeue",
     )
 
 

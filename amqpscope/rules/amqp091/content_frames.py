@@ -134,7 +134,8 @@ F_BODY_OVERRUN: Final[str] = RULES.rule(
 )
 """A peer sends more body octets for a message than the content header announces.
 
-Demands: Together, the body frames of a message must have exactly the body-size of the content header.
+Demands: Together, the body frames of a message must have exactly as many octets as body-size in the content
+header announces.
 Source: GS:4.2.6.1
 Evidence: the sum of the body octets, and the body-size of the content header
 Why it matters: The receiver cannot separate the message from the frames that follow. The connection is
@@ -168,7 +169,7 @@ F_HEADER_CLASS: Final[str] = RULES.rule(
     answer="connection.close 501 or connection.close 505",
     proved="certain",
 )
-"""A peer sends a content header whose class-id is not 60 (basic), although only methods of the class basic
+"""A peer sends a content header whose class-id is not 60 (basic), although only methods of the class `basic`
 have content.
 
 Demands: The class-id of a content header must equal the class-id of the preceding method (60).
@@ -190,8 +191,8 @@ F_HEADER_WEIGHT: Final[str] = RULES.rule(
 Demands: The weight field of a content header must be 0.
 Source: GS:4.2.6.1; GS:4.2.1 content-weight
 Evidence: the weight field of the content header
-Why it matters: The weight field was planned for contents inside contents, and has no use. The connection
-is lost (reply-code 505, unexpected-frame).
+Why it matters: The weight field was planned for nested contents, and has no use. The connection is lost
+(reply-code 505, unexpected-frame).
 Silent when: the capture lacks octets before the content header.
 How to mend it: Always write 0 into the weight field of the content header. Write the fields of a content
 header in this order: class-id, weight, body-size, property flags.
@@ -205,10 +206,10 @@ F_HEADER_DECODE: Final[str] = RULES.rule(
     answer="connection.close 501 or connection.close 505",
     proved="properties",
 )
-"""A peer sends a content header whose properties end before or after the end of its payload.
+"""A peer sends a content header whose property list does not end where the payload of the frame ends.
 
-Demands: The property list of a content header must have exactly the properties that the flags announce, in
-order, and must end with the payload.
+Demands: The property list of a content header must contain exactly the properties that the flags announce, in
+the order of the flags. The property list must end where the payload ends.
 Source: GS:4.2.6.1
 Evidence: the end of the property list and the end of the payload
 Why it matters: Property flags and property values disagree, so all properties may be read wrongly.
@@ -259,7 +260,7 @@ def body_of_no_octets(case: Case091) -> None:
     Source: XML:basic.reject.01; GS:4.2.1 content-body
     Evidence: a body frame with size 0
     Why it matters: RabbitMQ ignores an empty body frame, so the fault does little harm. The specification
-    lets a server abandon an unfinished message by an empty body frame, but no known server does so.
+    lets a server abandon an unfinished message by sending an empty body frame, but no known server does so.
     Silent when: the rule has already reported an empty body frame on the same connection.
     How to mend it: Send a body frame only when at least one octet of the body is left. Check the loop that
     splits the body into frames for an empty first or last piece.

@@ -86,8 +86,8 @@ def delivery_to_nobody(case: Case091, tag: str) -> None:
     Demands: A basic.deliver must carry the consumer-tag of an active consumer on the channel.
     Source: XML:basic.deliver (doc); GS:3.1.6
     Evidence: the consumer-tags in use on the channel
-    Why it matters: The client has no consumer that could take the message. The message is lost, or waits
-    forever.
+    Why it matters: The client has no consumer that could take the message. The message is lost, or is never
+    acknowledged.
     Silent when: the capture lacks octets that were sent on the channel before the basic.deliver. The rule is
     also silent when a basic.consume with no-wait and without a consumer-tag may have started the consumer.
     How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from
@@ -134,8 +134,8 @@ def delivery_after_cancel_ok(case: Case091, tag: str) -> None:
     Demands: A server must not send basic.deliver for a consumer after the basic.cancel-ok of that consumer.
     Source: GS:4.6; XML:basic.cancel (doc)
     Evidence: the order of basic.cancel-ok and basic.deliver with the same consumer-tag
-    Why it matters: The client removed the consumer when basic.cancel-ok arrived. The delivery is lost, or
-    waits forever.
+    Why it matters: The client removed the consumer when basic.cancel-ok arrived. The delivery is lost, or is
+    never acknowledged.
     Silent when: the basic.cancel had no-wait set, or when the capture lacks octets that were sent on the
     channel before the basic.deliver.
     How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. Send
@@ -187,8 +187,8 @@ B_QOS_COUNT: Final = RULES.rule("B-QOS-COUNT", "MUST NOT", "tier A", by="server"
 def more_than_the_window(
     case: Case091, held: i64, bound: i64, whose: str, certainty: i64, consumer: Consumer
 ) -> None:
-    """A server sends a delivery although as many messages are already unacknowledged as the prefetch-count
-    allows.
+    """A server sends a delivery although the number of unacknowledged deliveries has already reached the
+    prefetch-count.
 
     Demands: The number of unacknowledged deliveries must never exceed the prefetch-count.
     Source: XML:basic.qos.prefetch-count.01; RMQ:docs/consumer-prefetch
@@ -198,14 +198,15 @@ def more_than_the_window(
     consumers receive fewer messages than they should.
     Silent when: the capture lacks octets that were sent on the channel before the delivery. The rule ignores
     deliveries with no-ack and messages that basic.get fetched. The rule also ignores deliveries to a consumer
-    of a stream, because a stream sends whole chunks. If the server is RabbitMQ, the rule uses RabbitMQ's
-    meaning of `global` (false: each new consumer, true: the channel). For other servers, the rule reports
-    only deliveries that also exceed the prefetch-count in the specification's meaning (false: the channel,
-    true: the connection). The rule ignores consumers that existed before a basic.qos with `global`. RabbitMQ
-    still sends these consumers the messages that its queues had already assigned to them. After an
-    acknowledgement with an unknown delivery-tag, the rule reports nothing more on the channel. The finding is
-    reported as possible, not as certain, when the server may not yet have read the newest basic.qos, or may
-    apply the prefetch-count of the channel to each consumer.
+    of a stream, because a stream delivers messages in whole chunks. If the server is RabbitMQ, the rule reads
+    the field `global` of basic.qos as RabbitMQ does: false means each new consumer, true means the channel.
+    For other servers, the rule reports a delivery only if it exceeds the prefetch-count both in RabbitMQ's
+    meaning of `global` and in the specification's meaning (false means the channel, true means the
+    connection). The rule ignores consumers that existed before a basic.qos with `global`, because RabbitMQ
+    still sends them messages that its queues had already assigned to them. After an acknowledgement with an
+    unknown delivery-tag, the rule reports nothing more on the channel. The finding is reported as possible,
+    not as certain, when the server may not yet have read the newest basic.qos, or may apply the
+    prefetch-count of the channel to each consumer.
     How to mend it: Count the unacknowledged deliveries for each prefetch-count, and reduce the count only
     when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """
@@ -222,8 +223,8 @@ B_QOS_SIZE: Final = RULES.rule("B-QOS-SIZE", "MUST NOT", "tier A", by="server")
 
 
 def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> None:
-    """A server sends a message that exceeds the prefetch-size together with the messages that are still
-    unacknowledged.
+    """A server sends a message although this message and the unacknowledged messages together exceed the
+    prefetch-size.
 
     Demands: While deliveries are unacknowledged, a server may send a further message only if its size
     and the sizes of the unacknowledged messages together do not exceed the prefetch-size.

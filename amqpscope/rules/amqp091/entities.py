@@ -43,13 +43,14 @@ def change_not_seen(operation: TopologyOperation, what: str, name: str, known: T
     client deletes the queue or exchange at the same time. The rule is also silent when the queue or exchange
     deletes itself (auto-delete, exclusive, x-expires). The rule is also silent when amqpscope does not know
     the declaration.
-    Only possible because: No capture can prove this fault, because a client outside the capture or the server
-    itself may have deleted the queue or exchange.
+    Only possible because: No capture can prove this fault, because a client that the capture does not show,
+    or the server itself, may have deleted the queue or exchange.
     How to mend it: Make a declaration visible to all connections of the virtual host before sending
-    declare-ok. In a cluster, wait until the node that answers and all other nodes know the change.
+    queue.declare-ok or exchange.declare-ok. In a cluster, wait until the node that answers and all other
+    nodes know the change.
     """
     message = (
-        f"{what} {shown(name)} is not found, although the server confirmed it to connection "
+        f"the server does not find {what} {shown(name)}, although it confirmed the {what} on connection "
         f"{known.connection.id}"
     )
     return about_answer(CH_VISIBLE, POSSIBLE, message, operation, known)
@@ -79,13 +80,13 @@ def not_done_and_not_said(
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
     client deletes the queue or exchange at the same time. The rule is also silent when the queue or exchange
     deletes itself.
-    Only possible because: No capture can prove this fault, because a client outside the capture or the server
-    itself may have deleted the queue or exchange.
+    Only possible because: No capture can prove this fault, because a client that the capture does not show,
+    or the server itself, may have deleted the queue or exchange.
     How to mend it: When no-wait is set, omit only the -ok method. Still report each error. If the request
     fails, close the channel or the connection with the reply-code of the failure.
     """
     message = (
-        f"{what} {shown(name)} is not found, although the server did not refuse the {known.method} with "
+        f"the server does not find {what} {shown(name)}, although it did not refuse the {known.method} with "
         f"no-wait for this {what}"
     )
     return about_answer(CH_NOWAIT_FAIL, POSSIBLE, message, operation, known)
@@ -95,7 +96,8 @@ X_PREDECLARED: Final = RULES.rule("X-PREDECLARED", "MUST", "tier B", by="server"
 
 
 def standard_exchange_missing(operation: TopologyOperation, name: str) -> Finding:
-    """A server reports that an exchange does not exist although every virtual host must have it.
+    """A server reports that a standard exchange does not exist, although every virtual host must have this
+    exchange.
 
     Demands: Every virtual host must have an exchange amq.<type> for each standard exchange type that the
     server supports.
@@ -103,8 +105,8 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     Evidence: a reply-code 404 (not-found) for amq.direct, amq.fanout, amq.topic, amq.headers or
     amq.match
     Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring these
-    exchanges. If an exchange is missing, bindings and publishes to it fail, and the server closes the
-    channel.
+    exchanges. If one of these exchanges is missing, bindings and publishes to it fail, and the server closes
+    the channel.
     Silent when: the capture lacks octets of the connection, or when the server's error may be about a missing
     queue. The finding is reported as possible, not as certain, for amq.headers and amq.match, because a
     server may lack the exchange type headers.
@@ -137,8 +139,9 @@ def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -
     the queue with that connection. The server answers other connections with reply-code 405
     (resource-locked) and closes the channel.
     Silent when: the capture lacks octets of a connection to this server, or when the other connection may
-    have ended. The finding is certain only if the server answers with reply-code 405 (resource-locked).
-    Possible because: The other connection may have ended before the use.
+    have ended. The finding is reported as certain only if the server answers with reply-code 405
+    (resource-locked).
+    Possible because: The other connection may have ended before this client used the queue.
     How to mend it: Use an exclusive queue only on the connection that declared it. Declare the queue without
     exclusive if several connections share it. After a reconnect, wait until the server has ended the old
     connection, or use a server-named queue.
@@ -190,20 +193,22 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
 
     Demands: If exchange.delete sets if-unused, the server must keep an exchange that still has bindings.
     Source: XML:exchange.delete.if-unused.in-use
-    Evidence: the known bindings of the exchange, and exchange.delete-ok
+    Evidence: the bindings of the exchange that amqpscope knows from the capture, and exchange.delete-ok
     Why it matters: The client wanted to delete the exchange only if the exchange has no bindings. Messages
     that other clients publish to the deleted exchange are lost.
     Silent when: the capture lacks octets of a connection to this server, or when another client may have
     removed the binding.
-    Only possible because: No capture can prove this fault, because a client outside the capture may have
-    removed the binding, its queue or its exchange.
+    Only possible because: No capture can prove this fault, because a client that the capture does not show
+    may have removed the binding, its queue or its exchange.
     How to mend it: Check for bindings whose source is the exchange before carrying out exchange.delete
     with if-unused. If bindings exist, keep the exchange and close the channel with reply-code 406
     (precondition-failed).
     """
     target = binding.queue or binding.destination
+    kind = "queue" if binding.queue else "exchange"
     message = (
-        f"exchange {shown(operation.exchange)} is deleted with if-unused, but {shown(target)} is bound to it"
+        f"exchange {shown(operation.exchange)} is deleted with if-unused, but {kind} {shown(target)} is "
+        "bound to this exchange"
     )
     return about_answer(X_DELETE_INUSE, POSSIBLE, message, operation, binding)
 
@@ -211,7 +216,8 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
 def queue_in_use_deleted(operation: TopologyOperation, consumer: TopologyOperation) -> Finding:
     """A queue.delete with if-unused deletes a queue that has a consumer on another channel; see `queue`."""
     message = (
-        f"queue {shown(operation.queue)} is deleted with if-unused, but has consumer {shown(consumer.tag)}"
+        f"queue {shown(operation.queue)} is deleted with if-unused, but the queue has consumer "
+        f"{shown(consumer.tag)}"
     )
     return about_answer(Q_DELETE_INUSE, POSSIBLE, message, operation, consumer)
 
@@ -223,8 +229,8 @@ Q_BIND_MIN_4: Final = RULES.rule("Q-BIND-MIN-4", "SHOULD", "tier B", by="server"
 
 
 def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
-    """A server refuses a binding for lack of resources although fewer than four bindings of the queue are
-    known.
+    """A server refuses a binding for lack of resources although amqpscope knows of fewer than four bindings
+    of the queue.
 
     Demands: A server should let a queue have at least four bindings.
     Source: XML:queue.bind.binding-count
@@ -249,7 +255,8 @@ X_MIN_16: Final = RULES.rule("X-MIN-16", "SHOULD", "tier B", by="server")
 
 
 def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
-    """A server refuses a new exchange for lack of resources although fewer than sixteen exchanges are known.
+    """A server refuses a new exchange for lack of resources although amqpscope knows of fewer than sixteen
+    exchanges.
 
     Demands: A server should let a virtual host have at least 16 exchanges.
     Source: XML:exchange.declare.minimum
@@ -274,7 +281,7 @@ Q_MIN_256: Final = RULES.rule("Q-MIN-256", "SHOULD", "tier B", by="server")
 
 
 def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
-    """A server refuses a new queue for lack of resources although fewer than 256 queues are known.
+    """A server refuses a new queue for lack of resources although amqpscope knows of fewer than 256 queues.
 
     Demands: A server should let a virtual host have at least 256 queues.
     Source: XML:queue.declare.minimum-queues
@@ -299,8 +306,8 @@ B_CONSUME_MIN_16: Final = RULES.rule("B-CONSUME-MIN-16", "SHOULD", "tier B", by=
 
 
 def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
-    """A server refuses a consumer for lack of resources although fewer than sixteen consumers of the queue
-    are known.
+    """A server refuses a consumer for lack of resources although amqpscope knows of fewer than sixteen
+    consumers of the queue.
 
     Demands: A server should let a queue have at least 16 consumers.
     Source: XML:basic.consume.01
@@ -327,15 +334,17 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
 
 def exclusive_consumer_beside_others(operation: TopologyOperation, consumer: TopologyOperation) -> Finding:
     """A client asks for exclusive access to a queue that has a consumer on another connection."""
-    message = f"queue {shown(operation.queue)} has a consumer, but basic.consume sets exclusive"
+    message = (
+        f"queue {shown(operation.queue)} already has a consumer, but basic.consume asks for exclusive access"
+    )
     return about_request(B_CONSUME_EXCL, POSSIBLE, message, operation, consumer)
 
 
 def exclusive_consumer_not_alone(operation: TopologyOperation, consumer: TopologyOperation) -> Finding:
     """A server lets another connection read from a queue that has an exclusive consumer."""
     message = (
-        f"another client reads queue {shown(operation.queue)}, which has exclusive consumer "
-        f"{shown(consumer.tag)}"
+        f"the server lets another client read queue {shown(operation.queue)}, although the queue has the "
+        f"exclusive consumer {shown(consumer.tag)}"
     )
     return about_answer(B_CONSUME_EXCL_HELD, POSSIBLE, message, operation, consumer)
 

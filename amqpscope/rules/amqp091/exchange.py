@@ -82,14 +82,14 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     Source: XML:exchange.declare.exchange.syntax
     Evidence: the exchange name in exchange.declare
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed), so the
-    application does not work there. RabbitMQ and other brokers accept any name.
+    application may fail with that broker. RabbitMQ and other brokers accept any name.
     Silent when: the rule has already reported such a name on the same connection.
     How to mend it: Use only letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace other
     characters, for example spaces or slashes, before declaring the exchange.
     """
     case.report_once(
         X_DECL_SYNTAX,
-        f"the exchange name contains the character {character!a}",
+        f"the exchange name contains the character {character!a}, which the specification forbids",
         CERTAIN,
         {"character": ascii(character)},
     )
@@ -106,7 +106,7 @@ def type_without_prefix(case: Case091, kind: str) -> None:
     Source: GS:3.1.3.6; GS:3.1.10
     Evidence: the type in exchange.declare
     Why it matters: The specification reserves type names without `x-` for later editions. Usually the type is
-    a misspelt direct, fanout, topic or headers, and the broker refuses the declaration.
+    a misspelling of `direct`, `fanout`, `topic` or `headers`, and the broker refuses the declaration.
     Silent when: the declaration is passive, because a passive declaration does not use the type.
     How to mend it: Check the spelling of the type: `direct`, `fanout`, `topic` or `headers`, in lower case.
     Give exchange types of your own or of a plugin a name that begins with `x-`.
@@ -127,7 +127,7 @@ X_DELETE_PREDECL: Final = RULES.rule(
 def predeclared_exchange_deleted(case: Case091, name: str) -> None:
     """A client deletes an exchange whose name begins with `amq.`.
 
-    Demands: A client must not delete the predeclared exchanges, whose names begin with amq.
+    Demands: A client must not delete the predeclared exchanges, whose names begin with `amq.`.
     Source: RMQ:docs/spec-differences
     Evidence: the exchange name in exchange.delete
     Why it matters: Every virtual host has the predeclared exchanges for all clients. RabbitMQ and other
@@ -201,13 +201,13 @@ def default_exchange_reached(case: Case091, request: MethodRequest) -> None:
     """A server carries out exchange.declare, exchange.delete, exchange.bind or exchange.unbind for the
     default exchange.
 
-    Demands: A server may let clients use the default exchange only in queue.bind and basic.publish, and only
-    by an empty exchange name.
+    Demands: A server may accept the default exchange only in queue.bind and basic.publish. In both methods,
+    an empty exchange name stands for the default exchange.
     Source: XML:exchange.default-access; ERR:14
     Evidence: an exchange.declare, exchange.delete, exchange.bind or exchange.unbind with an empty exchange
     name, and the server's positive answer
-    Why it matters: Every publish to a queue by its name goes through the default exchange. A client that
-    changes the default exchange can affect every other client.
+    Why it matters: Every client that publishes to a queue by its name uses the default exchange. A client
+    that changes the default exchange can affect every other client.
     Silent when: the request was not captured, or when an earlier request on the channel is still unanswered.
     How to mend it: Refuse exchange.declare, exchange.delete, exchange.bind and exchange.unbind with an empty
     exchange name. Close the channel with reply-code 403 (access-refused) and leave the default exchange
@@ -215,7 +215,7 @@ def default_exchange_reached(case: Case091, request: MethodRequest) -> None:
     """
     case.report(
         X_DEFAULT_ACCESS,
-        f"the peer accepts the {request.name} in packet {request.packet}, which names the default exchange",
+        f"the server accepts the {request.name} in packet {request.packet}, which names the default exchange",
         CERTAIN,
         {"request": request.name},
         [int(request.packet)],

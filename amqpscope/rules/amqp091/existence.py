@@ -30,12 +30,12 @@ Source: XML:exchange.delete.exchange.exists
 Evidence: an exchange.delete after a deletion of the exchange or after a reply-code 404 (not-found)
 Why it matters: The client and the server disagree about which exchanges exist. Most servers refuse to delete
 a missing exchange and close the channel.
-Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not
-show what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the
-request. RabbitMQ and LavinMQ treat the deletion of a missing exchange as done and do not refuse the
-request. The finding is certain only if the server refuses the request with reply-code 404 (not-found). In
-addition, the same connection must have deleted the exchange or received a reply-code 404 (not-found) for
-the exchange before. In all other cases, another client may have deleted the exchange.
+Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not show
+what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request.
+RabbitMQ and LavinMQ treat the deletion of a missing exchange as successful. The finding is reported as
+certain only under two conditions: the server refuses the request with reply-code 404 (not-found), and the
+same connection had already deleted the exchange or received a reply-code 404 (not-found) for the exchange. In
+all other cases, the finding is reported as possible, because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Do
 not delete an exchange that is already deleted. Run cleanup code on a channel of its own, so that a close
@@ -50,13 +50,13 @@ X_BIND_EXIST: Final = RULES.rule(
 
 Demands: Both exchanges that exchange.bind names must exist.
 Source: RMQX:exchange.bind.destination.exchange-existence; RMQX:exchange.bind.source.exchange-existence
-Evidence: the known exchanges, and the server's reply-code 404 (not-found)
-Why it matters: The server creates no binding, so no messages are routed along it, and the server closes the
-channel.
-Silent when: the server's answer is not 404 (not-found), or when the answer does not show which exchange
-is missing. The finding is certain only if the same connection had deleted the exchange or received a
-reply-code 404 (not-found) for the exchange before. In all other cases, another client may have deleted
-the exchange.
+Evidence: the exchanges that amqpscope knows from the capture, and the server's reply-code 404 (not-found)
+Why it matters: The server creates no binding and closes the channel. No messages are routed from the one
+exchange to the other.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show which exchange is
+missing. The finding is reported as certain only if the same connection had already deleted the exchange or
+received a reply-code 404 (not-found) for the exchange. In all other cases, the finding is reported as
+possible, because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Declare both exchanges and wait for their exchange.declare-ok before sending exchange.bind.
 Check the spelling of both names and the virtual host.
@@ -70,15 +70,15 @@ X_UNBIND_EXIST: Final = RULES.rule(
 
 Demands: Both exchanges that exchange.unbind names must exist.
 Source: RMQX:exchange.unbind.destination.must-exist; RMQX:exchange.unbind.source.must-exist
-Evidence: the known exchanges
+Evidence: the exchanges that amqpscope knows from the capture
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
 request closes the channel.
-Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not
-show what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the
-request. RabbitMQ and LavinMQ treat the removal of a missing binding as done and do not refuse the
-request. The finding is certain only if the server refuses the request with reply-code 404 (not-found). In
-addition, the same connection must have deleted the exchange or received a reply-code 404 (not-found) for
-the exchange before. In all other cases, another client may have deleted the exchange.
+Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not show
+what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request.
+RabbitMQ and LavinMQ treat the removal of a missing binding as successful. The finding is reported as certain
+only under two conditions: the server refuses the request with reply-code 404 (not-found), and the same
+connection had already deleted the exchange or received a reply-code 404 (not-found) for the exchange. In all
+other cases, the finding is reported as possible, because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send exchange.unbind before deleting either exchange. Leave the exchange.unbind out after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -92,12 +92,13 @@ Q_BIND_QEXIST: Final = RULES.rule(
 
 Demands: The queue that queue.bind names must exist.
 Source: XML:queue.bind.queue.must-exist
-Evidence: the known queues, and the server's reply-code 404 (not-found)
+Evidence: the queues that amqpscope knows from the capture, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
 queue are lost.
-Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing.
-The finding is certain only if the same connection had deleted the queue or received a reply-code 404
-(not-found) for the queue before. In all other cases, another client may have deleted the queue.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing. The
+finding is reported as certain only if the same connection had already deleted the queue or received a
+reply-code 404 (not-found) for the queue. In all other cases, the finding is reported as possible, because
+another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.bind. Use the queue name
 of queue.declare-ok if the server names the queue, and declare auto-delete or exclusive queues again after a
@@ -112,12 +113,13 @@ Q_BIND_XEXIST: Final = RULES.rule(
 
 Demands: The exchange that queue.bind names must exist.
 Source: XML:queue.bind.exchange.exchange-existence
-Evidence: the known exchanges, and the server's reply-code 404 (not-found)
+Evidence: the exchanges that amqpscope knows from the capture, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
 queue are lost.
-Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing.
-The finding is certain only if the same connection had deleted the exchange or received a reply-code 404
-(not-found) for the exchange before. In all other cases, another client may have deleted the exchange.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing. The
+finding is reported as certain only if the same connection had already deleted the exchange or received a
+reply-code 404 (not-found) for the exchange. In all other cases, the finding is reported as possible, because
+another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Declare the exchange and wait for exchange.declare-ok before sending queue.bind. Check the
 spelling of the exchange name and the virtual host. If another application declares the exchange, start that
@@ -128,19 +130,19 @@ application first.
 Q_UNBIND_QEXIST: Final = RULES.rule(
     "Q-UNBIND-QEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
 )
-"""A client removes a binding of a queue that does not exist.
+"""A client sends queue.unbind for a queue that does not exist.
 
 Demands: The queue that queue.unbind names must exist.
 Source: XML:queue.unbind.queue.must-exist
-Evidence: the known queues
+Evidence: the queues that amqpscope knows from the capture
 Why it matters: The client and the server disagree about which queues exist. A server that refuses the request
 closes the channel.
-Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not
-show what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the
-request. RabbitMQ and LavinMQ treat the removal of a missing binding as done and do not refuse the
-request. The finding is certain only if the server refuses the request with reply-code 404 (not-found). In
-addition, the same connection must have deleted the queue or received a reply-code 404 (not-found) for the
-queue before. In all other cases, another client may have deleted the queue.
+Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not show
+what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request.
+RabbitMQ and LavinMQ treat the removal of a missing binding as successful. The finding is reported as certain
+only under two conditions: the server refuses the request with reply-code 404 (not-found), and the same
+connection had already deleted the queue or received a reply-code 404 (not-found) for the queue. In all other
+cases, the finding is reported as possible, because another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Send queue.unbind before deleting the queue. Leave the queue.unbind out after a queue.delete,
 because deleting a queue removes its bindings.
@@ -150,19 +152,19 @@ because deleting a queue removes its bindings.
 Q_UNBIND_XEXIST: Final = RULES.rule(
     "Q-UNBIND-XEXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
 )
-"""A client removes a binding to an exchange that does not exist.
+"""A client sends queue.unbind with an exchange that does not exist.
 
 Demands: The exchange that queue.unbind names must exist.
 Source: XML:queue.unbind.exchange.must-exist
-Evidence: the known exchanges
+Evidence: the exchanges that amqpscope knows from the capture
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
 request closes the channel.
-Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not
-show what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the
-request. RabbitMQ and LavinMQ treat the removal of a missing binding as done and do not refuse the
-request. The finding is certain only if the server refuses the request with reply-code 404 (not-found). In
-addition, the same connection must have deleted the exchange or received a reply-code 404 (not-found) for
-the exchange before. In all other cases, another client may have deleted the exchange.
+Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not show
+what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request.
+RabbitMQ and LavinMQ treat the removal of a missing binding as successful. The finding is reported as certain
+only under two conditions: the server refuses the request with reply-code 404 (not-found), and the same
+connection had already deleted the exchange or received a reply-code 404 (not-found) for the exchange. In all
+other cases, the finding is reported as possible, because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send queue.unbind before deleting the exchange. Leave the queue.unbind out after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -176,11 +178,12 @@ Q_PURGE_QEXIST: Final = RULES.rule(
 
 Demands: The queue that queue.purge names must exist.
 Source: XML:queue.purge.queue.must-exist
-Evidence: the known queues, and the server's reply-code 404 (not-found)
+Evidence: the queues that amqpscope knows from the capture, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel. The client and the server disagree about which queues exist.
-Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing.
-The finding is certain only if the same connection had deleted the queue or received a reply-code 404
-(not-found) for the queue before. In all other cases, another client may have deleted the queue.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing. The
+finding is reported as certain only if the same connection had already deleted the queue or received a
+reply-code 404 (not-found) for the queue. In all other cases, the finding is reported as possible, because
+another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.purge. Check the spelling
 of the queue name and the virtual host.
@@ -194,15 +197,15 @@ Q_DELETE_QEXIST: Final = RULES.rule(
 
 Demands: The queue that queue.delete names must exist.
 Source: XML:queue.delete.queue.must-exist
-Evidence: the known queues
+Evidence: the queues that amqpscope knows from the capture
 Why it matters: The client and the server disagree about which queues exist. Some servers close the channel
 when a client deletes a missing queue.
-Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not
-show what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the
-request. RabbitMQ and LavinMQ treat the deletion of a missing queue as done and do not refuse the request.
-The finding is certain only if the server refuses the request with reply-code 404 (not-found). In
-addition, the same connection must have deleted the queue or received a reply-code 404 (not-found) for the
-queue before. In all other cases, another client may have deleted the queue.
+Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not show
+what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request.
+RabbitMQ and LavinMQ treat the deletion of a missing queue as successful. The finding is reported as certain
+only under two conditions: the server refuses the request with reply-code 404 (not-found), and the same
+connection had already deleted the queue or received a reply-code 404 (not-found) for the queue. In all other
+cases, the finding is reported as possible, because another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Delete each queue once, and let only one part of the application own the deletion. Do not
 delete a queue that is already deleted, or that deletes itself (auto-delete, exclusive). Run cleanup code
@@ -217,11 +220,12 @@ B_CONSUME_QEXIST: Final = RULES.rule(
 
 Demands: The queue that basic.consume names must exist.
 Source: XML constant not-found; XML:basic.consume.queue
-Evidence: the known queues, and the server's reply-code 404 (not-found)
+Evidence: the queues that amqpscope knows from the capture, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel, and the consumer receives no messages.
-Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing.
-The finding is certain only if the same connection had deleted the queue or received a reply-code 404
-(not-found) for the queue before. In all other cases, another client may have deleted the queue.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing. The
+finding is reported as certain only if the same connection had already deleted the queue or received a
+reply-code 404 (not-found) for the queue. In all other cases, the finding is reported as possible, because
+another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.consume. After a
 reconnect, declare auto-delete and exclusive queues again before consuming.
@@ -233,11 +237,12 @@ B_GET_QEXIST: Final = RULES.rule("B-GET-QEXIST", "IMPLIED", "tier B", by="client
 
 Demands: The queue that basic.get names must exist.
 Source: XML constant not-found; XML:basic.get.queue
-Evidence: the known queues, and the server's reply-code 404 (not-found)
+Evidence: the queues that amqpscope knows from the capture, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel, which also ends all consumers on the channel.
-Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing.
-The finding is certain only if the same connection had deleted the queue or received a reply-code 404
-(not-found) for the queue before. In all other cases, another client may have deleted the queue.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing. The
+finding is reported as certain only if the same connection had already deleted the queue or received a
+reply-code 404 (not-found) for the queue. In all other cases, the finding is reported as possible, because
+another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.get. Check the spelling
 of the queue name and the virtual host, and stop polling when the queue is deleted.
@@ -283,7 +288,7 @@ def missing(
         how = f" after {gone.method}" if gone.outcome.ok else ", as the server reported"
         message += f"{how} in packet {int((gone.outcome.answer or gone.spot).packet)}"
         if gone.connection is not operation.connection:
-            message += f" of {gone.connection.id}"
+            message += f" of connection {gone.connection.id}"
     if refused:
         message += f", and the server answers with {reply_code(int(operation.outcome.code))}"
     return about_request(rule, certainty, message, operation, gone)

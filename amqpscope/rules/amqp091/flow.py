@@ -19,21 +19,21 @@ CH_FLOW_STOP: Final = RULES.rule("CH-FLOW-STOP", "IMPLIED", "tier A")
 
 
 def content_while_stopped(case: Case091) -> None:
-    """A peer starts to send content on a channel after it has confirmed with channel.flow-ok that it sends no
-    content on that channel.
+    """A peer starts to send content on a channel after it has confirmed with channel.flow-ok that it will
+    send no content on that channel.
 
     Demands: After channel.flow-ok with active=0, a peer must not start new content on the channel until
     channel.flow with active=1 arrives. The rule does not apply to content that answers basic.get.
     Source: XML:channel.flow.active; XML:channel.flow-ok.active; GS:3.1.9
-    Evidence: the active value of the last channel.flow-ok on the channel in this direction (content is
-    allowed at the start)
+    Evidence: the field `active` of the last channel.flow-ok on the channel in this direction (before the
+    first channel.flow, content is allowed)
     Why it matters: The other peer has no room for the content and may close the connection.
     Silent when: the peer may already have received a channel.flow that allows content again. The rule is also
     silent when the capture lacks octets that were sent after the channel was opened. The rule ignores
-    returned messages, and messages that a client requests with basic.get.
-    How to mend it: For each channel, store the field active of the last channel.flow. After
-    channel.flow-ok with active=0, hold back new content until a channel.flow with active=1 arrives.
-    Check the state in every thread that publishes on the channel.
+    messages that the server sends by basic.return or basic.get-ok.
+    How to mend it: For each channel, store the field `active` of the last channel.flow. After channel.flow-ok
+    with active=0, hold back new content until a channel.flow with active=1 arrives. Check the state in every
+    thread that publishes on the channel.
     """
     case.report(
         CH_FLOW_STOP,
@@ -57,11 +57,11 @@ def flow_confirmed_otherwise(case: Case091, asked: bool, packet: int) -> None:
     Demands: A channel.flow-ok must repeat the value of the field `active` of the channel.flow that it
     answers.
     Source: XML:channel.flow-ok.active
-    Evidence: the field active of channel.flow and of channel.flow-ok
+    Evidence: the field `active` of channel.flow and of channel.flow-ok
     Why it matters: The peers disagree whether content may be sent on the channel. As a result, messages
     stall, or arrive at a receiver that has no room for messages.
     Silent when: the capture lacks octets that were sent after the channel was opened.
-    How to mend it: Copy the active value of the received channel.flow into channel.flow-ok. Answer several
+    How to mend it: Copy the field `active` of the received channel.flow into channel.flow-ok. Answer several
     channel.flow methods in the order of their arrival.
     """
     case.report(
@@ -83,7 +83,7 @@ def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
 
     Demands: A peer should answer channel.flow promptly, even while it sends content.
     Source: XML:channel.flow.bidirectional
-    Evidence: how long channel.flow-ok takes after channel.flow, and the content that the peer sends in
+    Evidence: the delay between channel.flow and channel.flow-ok, and the content that the peer sends in
     between
     Why it matters: A receiver that sends channel.flow to stop content has no room for more. A sender that
     answers late overloads the receiver.

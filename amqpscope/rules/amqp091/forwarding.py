@@ -48,8 +48,8 @@ def body_altered(content: Content, came: Content) -> Finding:
     Why it matters: The consumer processes data that no publisher has sent, so its results are wrong.
     Silent when: the message has no message-id, or when another message has the same message-id. The rule is
     also silent when the capture lacks octets of a connection to this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
     How to mend it: Store and forward the octets of all body frames unchanged, in their order and with the
     body-size of the content header. Check plugins and middleware that rewrite, compress or truncate message
     bodies.
@@ -74,15 +74,15 @@ def property_altered(content: Content, came: Content, name: str) -> Finding:
     Source: GS:3.1.1
     Evidence: the properties and headers of the message when it was published and when it was delivered
     Why it matters: Consumers misinterpret the message, or send their replies to the wrong queue.
-    Silent when: the property is one that brokers change (BCC, expiration, a direct reply-to, x-headers), or
-    when the message was dead-lettered. The rule is also silent when the capture lacks octets of a connection
-    to this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
+    Silent when: the property is one that brokers change (BCC, expiration, a direct reply-to, headers that
+    begin with `x-`), or when the message was dead-lettered. The rule is also silent when the capture lacks
+    octets of a connection to this server.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
     How to mend it: Forward the property flags and all property values as the publisher sent them. Add headers
     where needed, but neither remove nor overwrite headers or properties of the publisher.
     """
-    message = f"the property {name} has another value in the delivery than in the publish"
+    message = f"the property '{name}' has another value in the delivery than in the publish"
     return _finding(B_PROPS_INTACT, message, content, came)
 
 
@@ -106,8 +106,8 @@ def way_altered(content: Content, came: Content) -> Finding:
     in the wrong way.
     Silent when: the message was dead-lettered, when the message has CC or BCC, or when the message answers a
     direct reply-to. The rule is also silent when the capture lacks octets of a connection to this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
     How to mend it: Store the exchange and the routing key of basic.publish with the message, and copy
     both into basic.deliver and basic.get-ok. Do not replace them with the routing key of a binding or
     the name of an intermediate exchange.
@@ -115,7 +115,7 @@ def way_altered(content: Content, came: Content) -> Finding:
     message = (
         f"the message is delivered with exchange {content.exchange[:60]!r} and routing key "
         f"{content.key[:60]!r}, "
-        f"but published with {came.exchange[:60]!r} and {came.key[:60]!r}"
+        f"but was published with exchange {came.exchange[:60]!r} and routing key {came.key[:60]!r}"
     )
     return _finding(B_DELIVER_META, message, content, came)
 
@@ -150,12 +150,12 @@ B_ORDER: Final = RULES.rule("B-ORDER", "MUST", "tier B", by="server")
 
 
 def out_of_order(content: Content, before: Content, came: Content) -> Finding:
-    """A server delivers messages to a consumer in another order than a publisher sent them, although they
-    take the same path.
+    """A server delivers messages to a consumer in another order than a publisher sent them, although the
+    messages take the same path.
 
     Demands: Messages of one priority that take the same path must arrive in the order of publishing, unless
-    the redelivered bit is set. The path is the channel, exchange and queue of the publish, and the channel of
-    the delivery.
+    the redelivered bit is set. The path of a message consists of the channel of the publish, the exchange,
+    the queue, and the channel of the delivery.
     Source: XML:basic.08; GS:4.7
     Evidence: the order of the publishes on a channel, and the order of the deliveries to a consumer
     Why it matters: Results that depend on the order are wrong, for example a state that the last message
@@ -163,14 +163,14 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
     Silent when: the messages differ in channel, exchange, routing key or priority, or when a message was
     redelivered, delayed or dead-lettered. The rule is also silent when the capture lacks octets of a
     connection to this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
     How to mend it: Deliver messages of one channel, exchange, routing key and priority in the order in which
     they arrived. Do not dispatch messages of one queue to a channel through parallel threads without
     ordering.
     """
     packet = int(before.spot.packet)
-    message = f"the message is delivered after a message that was published later (packet {packet})"
+    message = f"the message is delivered after the message in packet {packet}, which was published later"
     finding = _finding(B_ORDER, message, content, came)
     finding.others.append(int(before.spot.packet))
     return finding
@@ -197,11 +197,11 @@ def delivered_to_its_publisher(content: Content, came: Content) -> Finding:
     support no-local and ignores it.
     Silent when: the message was published more than once, or when the capture lacks octets of a connection to
     this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
-    How to mend it: Store the publishing connection with each message, and skip consumers with the no-local
-    flag on this connection. Clients of a broker without no-local should mark their own messages in a header
-    and discard them on receipt.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
+    How to mend it: Store the publishing connection with each message, and do not deliver the message to
+    consumers with the no-local flag on that connection. Clients of a broker that does not support no-local
+    should mark their own messages in a header and discard them on receipt.
     """
     message = "the consumer has no-local set, but this connection has published the message"
     return _finding(B_NOLOCAL, message, content, came)
@@ -228,14 +228,17 @@ def delivered_before_its_commit(content: Content, came: Content) -> Finding:
     message that should not exist.
     Silent when: the message was published more than once, or when the capture lacks octets of a connection to
     this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
     How to mend it: Keep the publishes of a transacted channel aside until tx.commit arrives, and only then
     route them to queues. Discard the publishes on tx.rollback, and when the channel or connection closes.
     """
     how = "was rolled back" if came.fate == "rollback" else "is not committed yet"
     return _finding(
-        TX_DEFER, f"the message is delivered, but the transaction of its publish {how}", content, came
+        TX_DEFER,
+        f"the message is delivered, but the transaction in which it was published {how}",
+        content,
+        came,
     )
 
 
@@ -264,13 +267,16 @@ def delivered_to_two(content: Content, before: Content) -> Finding:
     delivery may have ended. The rule is also silent when the queue is a stream, or when the message was
     published more than once. The rule is also silent when the capture lacks octets of a connection to this
     server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
     How to mend it: Lock a message when it is delivered. Offer the message to another consumer only after a
-    basic.reject, basic.nack or basic.recover, or after the end of its channel or connection.
+    basic.reject, basic.nack or basic.recover, or after the channel or the connection of the delivery has
+    ended.
     """
     packet = int(before.spot.packet)
-    message = f"the message is delivered again, but its delivery in packet {packet} is not settled yet"
+    message = (
+        f"the message is delivered again, but its earlier delivery in packet {packet} is not settled yet"
+    )
     return _finding(B_DELIVER_ONE_CLIENT, message, content, before)
 
 
@@ -286,13 +292,13 @@ def put_on_a_queue_twice(content: Content, before: Content) -> Finding:
     Why it matters: Consumers receive the message twice and do the same work twice.
     Silent when: the message was returned to the queue, or when the message was published more than once. The
     rule is also silent when the capture lacks octets of a connection to this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
     How to mend it: Collect the destination queues of a message in a set before storing the message. Each
     queue then receives the message once, even if several bindings match.
     """
     message = (
-        f"the queue already delivered the message in packet {int(before.spot.packet)}, "
+        f"the queue has already delivered the message in packet {int(before.spot.packet)}, "
         "and this delivery was settled"
     )
     return _finding(Q_BIND_UNIQUE, message, content, before)
@@ -310,13 +316,13 @@ def reached_an_exchange_twice(content: Content, before: Content) -> Finding:
     Why it matters: Consumers receive the message twice and do the same work twice.
     Silent when: the message was returned to the queue, or when the message was published more than once. The
     rule is also silent when the capture lacks octets of a connection to this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
     How to mend it: While routing a message through exchange bindings, remember the exchanges that the message
     has already visited. Visit each exchange only once, and collect the destination queues in a set.
     """
     message = (
-        f"the queue already delivered the message in packet {int(before.spot.packet)}, "
+        f"the queue has already delivered the message in packet {int(before.spot.packet)}, "
         "and this delivery was settled"
     )
     return _finding(X_BIND_UNIQUE, message, content, before)
@@ -337,14 +343,15 @@ def not_said_to_come_again(content: Content, before: Content) -> Finding:
     Without the bit, the work may be done twice.
     Silent when: the message may have been published again, or when the capture lacks octets of a connection
     to this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
     How to mend it: Mark a message as delivered at its first delivery. Set the redelivered bit on every later
     delivery. Deliveries after a basic.reject or basic.nack with requeue, and deliveries after a channel or
     connection has ended, also need the bit.
     """
     message = (
-        f"the message was delivered before, in packet {int(before.spot.packet)}, but redelivered is not set"
+        f"the message was delivered before, in packet {int(before.spot.packet)}, but the redelivered bit is "
+        "not set"
     )
     return _finding(B_REDELIV_SIGNAL, message, content, before)
 
@@ -363,13 +370,14 @@ def recovered_and_not_said(content: Content, before: Content) -> Finding:
     Without the bit, the work may be done twice.
     Silent when: the message may have been published again, or when the capture lacks octets of a connection
     to this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
     How to mend it: Set the redelivered bit on every unacknowledged message that the server resends because of
-    basic.recover. The value of requeue and the choice of the consumer do not matter.
+    basic.recover. The redelivered bit is needed with and without requeue, and for every consumer.
     """
     message = (
-        f"the message of packet {int(before.spot.packet)} is resent after recover, but redelivered is not set"
+        f"the message of packet {int(before.spot.packet)} is resent after basic.recover, but the redelivered "
+        "bit is not set"
     )
     return _finding(B_RECOVER_FLAG, message, content, before)
 
@@ -389,13 +397,14 @@ def recovered_async_and_not_said(content: Content, before: Content) -> Finding:
     Without the bit, the work may be done twice.
     Silent when: the message may have been published again, or when the capture lacks octets of a connection
     to this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
     How to mend it: Set the redelivered bit on every unacknowledged message that the server resends because of
-    basic.recover-async. The value of requeue and the choice of the consumer do not matter.
+    basic.recover-async. The redelivered bit is needed with and without requeue, and for every consumer.
     """
     message = (
-        f"the message of packet {int(before.spot.packet)} is resent after recover, but redelivered is not set"
+        f"the message of packet {int(before.spot.packet)} is resent after basic.recover-async, but the "
+        "redelivered bit is not set"
     )
     return _finding(B_RECOVER_ASYNC_FLAG, message, content, before)
 
@@ -415,9 +424,9 @@ def again_and_again(content: Content, first: Content, times: int) -> Finding:
     Silent when: the message is delivered at most twenty times, or when the capture lacks octets of a
     connection to this server.
     Only possible because: A client may have published the message again.
-    How to mend it: Count the deliveries of each message, and move a message to a dead-letter queue at a
-    limit. In the consumer application, reject a message without requeue if the application cannot process the
-    message.
+    How to mend it: Count the deliveries of each message, and move a message to a dead-letter queue when its
+    count reaches a limit. In the consumer application, reject a message without requeue if the application
+    cannot process the message.
     """
     message = f"the message is delivered {times} times, first in packet {int(first.spot.packet)}"
     return _finding(B_REDELIV_LIMIT, message, content, first)
@@ -442,14 +451,15 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     Evidence: the rejected messages of the channel, and later deliveries of these messages with the
     redelivered bit
     Why it matters: A consumer that requeues a message that it cannot process may receive the message in an
-    endless loop. One passage of the specification forbids the redelivery of a rejected message to the same
-    client. Another passage recommends this redelivery, and RabbitMQ redelivers the message.
+    endless loop. The specification contradicts itself: one passage forbids the redelivery of a rejected
+    message to the same client, and another passage recommends it. RabbitMQ redelivers a rejected message to
+    the same client.
     Silent when: the rule has already reported the fault on the same connection. The rule is also silent when
     the capture lacks octets of a connection to this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
-    How to mend it: Offer a requeued message to other consumers first, and exclude the channel that rejected
-    it. Consumer applications should not requeue messages that they can never process: reject such messages
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
+    How to mend it: Offer a requeued message only to consumers on channels that have not rejected the message.
+    Consumer applications should not requeue messages that they can never process: reject such messages
     without requeue.
     """
     message = (
@@ -469,23 +479,26 @@ TX_ROLLBACK_QUIET: Final = RULES.rule(
 
 
 def delivered_again_after_rollback(content: Content, before: Content) -> Finding:
-    """A server redelivers a message after the client rolled back its acknowledgement of the message.
+    """A server redelivers a message after the client's acknowledgement of this message was rolled back.
 
     Demands: After tx.rollback, a server must neither requeue nor redeliver the messages whose
     acknowledgements were rolled back.
     Source: GS:2.2.9; XML:tx.rollback (doc)
     Evidence: the unacknowledged messages, and the deliveries after tx.rollback-ok
-    Why it matters: After tx.rollback, the client still has the delivery and may acknowledge it. The client
-    now has the message twice and may process it twice.
+    Why it matters: After tx.rollback, the client still has the delivery and may acknowledge it. A client that
+    receives the message a second time may process it twice.
     Silent when: the channel or connection of the delivery may have ended. The rule is also silent when the
     capture lacks octets of a connection to this server.
-    Only possible because: No capture can prove this fault, because a program outside the capture may have
-    published a message with the same message-id or body.
-    How to mend it: On tx.rollback, treat the messages of the rolled-back acknowledgements as
-    unacknowledged again. Neither requeue nor redeliver these messages. Redeliver the messages only after
-    basic.recover, a rejection with requeue, or the end of the channel.
+    Only possible because: No capture can prove this fault, because a program that the capture does not show
+    may have published a message with the same message-id or body.
+    How to mend it: On tx.rollback, treat the messages of the rolled-back acknowledgements as unacknowledged
+    again. Do not requeue or redeliver such messages because of tx.rollback, but only after basic.recover, a
+    rejection with requeue, or the end of the channel.
     """
-    message = f"the message of packet {int(before.spot.packet)} is redelivered after its ack was rolled back"
+    message = (
+        f"the message of packet {int(before.spot.packet)} is redelivered after its acknowledgement was "
+        "rolled back"
+    )
     return _finding(TX_ROLLBACK_QUIET, message, content, before)
 
 
@@ -493,25 +506,25 @@ Q_PURGE_UNACKED: Final = RULES.rule("Q-PURGE-UNACKED", "MUST NOT", "tier B", by=
 
 
 def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
-    """After a queue was purged, the server no longer accepts the acknowledgement of a delivery that came from
+    """After a queue was purged, the server no longer accepts an acknowledgement of an earlier delivery from
     this queue.
 
     Demands: A queue.purge must not remove messages that were delivered and are not yet acknowledged.
     Source: XML:queue.purge.02
     Evidence: the unacknowledged deliveries of the queue, the queue.purge-ok, and a reply-code 406
-    (precondition-failed) for their acknowledgement
+    (precondition-failed) for the acknowledgement of such a delivery
     Why it matters: When the consumer settles an unacknowledged delivery of the purged queue, the server
     closes the channel.
-    Silent when: the client settled further deliveries afterwards, or when the queue was not purged between
-    the delivery and its settlement. The rule is also silent when the capture lacks octets of a connection to
-    this server.
+    Silent when: the client settled further deliveries after the refused one, or when the queue was not purged
+    between the delivery and its settlement. The rule is also silent when the capture lacks octets of a
+    connection to this server.
     Only possible because: No capture can prove this fault, because the server may have discarded the delivery
     for another reason.
-    How to mend it: When queue.purge arrives, remove only messages that still wait for their delivery. Keep
+    How to mend it: When queue.purge arrives, remove only messages that have not been delivered yet. Keep
     unacknowledged deliveries and their delivery-tags until the client settles them or the channel closes.
     """
     message = (
-        "the server refuses to settle this delivery, whose queue was purged in packet "
+        "the server rejects the settlement of this delivery, whose queue was purged in packet "
         f"{int(purge.spot.packet)}"
     )
     finding = _finding(Q_PURGE_UNACKED, message, content, content)

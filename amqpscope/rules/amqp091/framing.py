@@ -45,11 +45,11 @@ Source: GS:4.2.3; GS:4.2.1; XML constants frame-method/header/body/heartbeat
 Evidence: the first octet of the frame
 Why it matters: The receiver cannot interpret the frame. The specification requires the receiver to close the
 connection.
-Silent when: the capture lacks octets before the frame. For a heartbeat with type 4, the finding names the
-cause. The text of the specification gives a heartbeat the type 4 in one place, but the grammar gives it
-the type 8.
+Silent when: the capture lacks octets before the frame. If a heartbeat has the type 4, the message of the
+finding says where this number comes from. One place in the text of the specification gives heartbeats the
+type 4, but the grammar gives them the type 8.
 How to mend it: Write 1 (method), 2 (content header), 3 (body) or 8 (heartbeat) into the first octet of each
-frame. Check that the previous frame had the size it announced, and that threads do not interleave their
+frame. Check that the previous frame had the size that it announced, and that threads do not interleave their
 writes.
 """
 
@@ -57,15 +57,15 @@ writes.
 F_CH0_CONNECTION: Final[str] = RULES.rule(
     "F-CH0-CONNECTION", "MUST", "tier A", answer="connection.close 503", proved="certain"
 )
-"""A peer sends a method of the class connection on a channel other than 0.
+"""A peer sends a method of the class `connection` on a channel other than 0.
 
-Demands: Methods of the class connection must use channel 0.
+Demands: Methods of the class `connection` must use channel 0.
 Source: GS:4.2.3
 Evidence: the class-id and the channel number of the frame
-Why it matters: Methods of the class connection concern the connection as a whole. RabbitMQ closes the
+Why it matters: Methods of the class `connection` concern the connection as a whole. RabbitMQ closes the
 connection with reply-code 503 (command-invalid) or 504 (channel-error).
 Silent when: the capture lacks octets before the frame.
-How to mend it: Write channel number 0 into the frame of every method of the class connection, including
+How to mend it: Write channel number 0 into the frame of every method of the class `connection`, including
 connection.close and connection.close-ok.
 """
 
@@ -94,14 +94,13 @@ of per channel.
 F_HEARTBEAT_SHAPE: Final[str] = RULES.rule(
     "F-HEARTBEAT-SHAPE", "IMPLIED", "tier A", answer="connection.close 501", proved="certain"
 )
-"""A peer sends a heartbeat with a payload or without a size field, instead of the eight octets of a frame
-without payload.
+"""A peer sends a heartbeat that has a payload, or that lacks the size field.
 
 Demands: A heartbeat must be a frame with an empty payload, which has eight octets in all.
 Source: GS:4.2.1 heartbeat; ERR:12
 Evidence: the size field of a heartbeat, or its absence
-Why it matters: A receiver that expects a heartbeat of eight octets loses count and misreads all following
-frames.
+Why it matters: A receiver that expects a heartbeat of eight octets loses count of the octets and misreads all
+following frames.
 Silent when: the capture lacks octets before the frame. The grammar in the specification omits the size field,
 but implementations send it.
 How to mend it: Send the heartbeat as exactly eight octets: type 8, channel 0, size 0 in four octets, and the
@@ -115,16 +114,16 @@ F_METHOD_CH_NONZERO: Final[str] = RULES.rule(
 
 
 def method_of_a_channel_on_channel_0(case: Case091, problem: Problem) -> None:
-    """A peer sends a method on channel 0 that does not belong to the class connection.
+    """A peer sends a method on channel 0 that does not belong to the class `connection`.
 
-    Demands: Methods of all classes except connection must use a channel number of 1 or more.
+    Demands: Methods of all classes except `connection` must use a channel number of 1 or more.
     Source: GS:4.2.3; GS:4.2.1 channel; XML class handler=channel
     Evidence: the class-id and the channel number of the frame
-    Why it matters: Channel 0 is reserved for the class connection. The server closes the connection with
+    Why it matters: Channel 0 is reserved for the class `connection`. The server closes the connection with
     reply-code 504 (channel-error).
     Silent when: the capture lacks octets before the frame.
     How to mend it: Open a channel with a number of 1 or more and send methods of all classes except
-    connection only on this channel. Look for a channel number that is still at its initial value 0.
+    `connection` only on this channel. Look for a channel number that is still at its initial value 0.
     """
     proved(case, F_METHOD_CH_NONZERO, problem)
     method = case.record.frame.body
@@ -158,7 +157,7 @@ for methods of an older AMQP version and for extensions that the other peer has 
 F_METHOD_ARGS: Final[str] = RULES.rule(
     "F-METHOD-ARGS", "IMPLIED", "tier A", answer="connection.close 502", proved="certain"
 )
-"""A peer sends a method whose payload ends before all arguments of the method.
+"""A peer sends a method whose payload ends before the last argument of the method is complete.
 
 Demands: The payload of a method must contain all arguments of the method, complete and in order.
 Source: GS:4.2.4; GS:2.3.5.1; XML constant syntax-error
@@ -166,15 +165,16 @@ Evidence: arguments that go beyond the end of the payload
 Why it matters: The receiver lacks some arguments and closes the connection (RabbitMQ with reply-code 501
 (frame-error)).
 Silent when: the capture lacks a part of the frame, or octets before the frame.
-How to mend it: Encode every argument that the specification lists for the method, in its order, including
-reserved arguments and the octet that holds the bits. Calculate the frame size from the encoded octets.
+How to mend it: Encode every argument that the specification lists for the method, in the order of the list,
+including reserved arguments and the octet that holds the bits. Calculate the frame size from the encoded
+octets.
 """
 
 
 F_METHOD_TRAILING: Final[str] = RULES.rule(
     "F-METHOD-TRAILING", "IMPLIED", "tier A", answer="connection.close 502", proved="certain"
 )
-"""A peer sends a method with octets after its last argument.
+"""A peer sends a method with further octets after the last argument of the method.
 
 Demands: The payload of a method must end with its last argument.
 Source: GS:4.2.4
@@ -182,8 +182,8 @@ Evidence: the octets that are left after the last argument
 Why it matters: Usually the sender has encoded one argument too many or too few, and the receiver misreads all
 arguments.
 Silent when: the capture lacks a part of the frame, or octets before the frame.
-How to mend it: Encode exactly the arguments that the specification lists for the method, in its order, with
-consecutive bits packed into one octet. Calculate the frame size from the encoded octets.
+How to mend it: Encode exactly the arguments that the specification lists for the method, in the order of the
+list, with consecutive bits packed into one octet. Calculate the frame size from the encoded octets.
 """
 
 
@@ -201,8 +201,8 @@ def method_of_the_other_peer(case: Case091, name: str) -> None:
     Why it matters: The method has no meaning in this direction, and the receiver closes the connection
     with reply-code 503 (command-invalid). With RabbitMQ's extensions, basic.ack, basic.nack and
     basic.cancel are valid in both directions.
-    Silent when: the capture lacks octets before the method. If the beginning is missing, the directions of
-    methods may be the only evidence of which peer is the client.
+    Silent when: the capture lacks octets before the method. If the beginning of the connection was not
+    captured, the directions of methods may be the only evidence of which peer is the client.
     How to mend it: Check which role the specification allows for the method, and send only methods of your
     role. Never answer an unexpected method with a copy of that method.
     """

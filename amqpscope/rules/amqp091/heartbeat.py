@@ -48,13 +48,13 @@ def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64)
     Why it matters: After two heartbeat delays without octets, the other peer considers this peer dead and
     drops the connection.
     Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack octets.
-    The rule is also silent when the peer could not write for that long. A peer cannot write while the other
-    peer's TCP window is closed, or while the other peer's host acknowledges no retransmitted octets. The rule
-    tolerates a tenth of the delay, and at least 100 ms, for the transmission from the peer to the capturing
-    machine. The finding is reported as possible, not as certain, when the capturing machine's clock may have
-    been set forward during the silence. The finding is still certain if frames of the other peer rule out a
-    wrong clock. For this proof, the silence must exceed the delay even without the longest gap between two of
-    these frames.
+    The rule is also silent when the peer could not write during the silence. A peer cannot write while the
+    other peer's TCP window is closed, or while the other peer's host does not acknowledge the TCP
+    retransmissions of this peer. The rule tolerates a tenth of the delay, and at least 100 ms, for the
+    transmission from the peer to the capturing machine. The finding is reported as possible, not as certain,
+    when the capturing machine's clock may have been set forward during the silence. The finding is still
+    reported as certain if the silence exceeds the heartbeat delay even after amqpscope has subtracted the
+    longest gap between two frames that the other peer sent during the silence.
     How to mend it: Send a heartbeat frame from a timer whenever no octet was sent for about half the delay.
     Run the timer in a thread that application callbacks, long computations and blocking publishes cannot
     delay.
@@ -81,8 +81,8 @@ def silent_while_closing(case: Case091, silence: i64, delay: i64, certainty: i64
     Why it matters: The other peer may consider the connection dead and drop it before the connection is
     closed properly.
     Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack octets.
-    The rule tolerates the same delay as the rule C-HB-SEND. In the same cases as there, a finding is reported
-    as possible, not as certain.
+    The rule tolerates the same extra time as the rule C-HB-SEND, and reports a finding as possible in the
+    same cases as C-HB-SEND.
     How to mend it: Keep the heartbeat timer running after connection.close until the socket is closed. Do not
     stop the timer thread at the start of the shutdown.
     """
@@ -136,15 +136,15 @@ def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
     Source: GS:4.2.7
     Evidence: two heartbeat delays without octets in one direction, and the frames in the other direction
     afterwards
-    Why it matters: Heartbeats let a peer detect that the other peer is gone. The sending peer does not detect
-    that the other peer is gone, so its messages may be lost.
+    Why it matters: Heartbeats let a peer detect that the other peer is gone. A peer that keeps sending to a
+    dead peer may lose its messages.
     Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack octets.
     The rule is also silent when no frames confirm how long the silence was. The rule also reports nothing
-    while the server has blocked the client, because the server then reads nothing. Like the rule C-HB-SEND,
-    the rule tolerates a silence that is slightly longer than the delay. The rule reports the fault only once
-    per connection.
-    How to mend it: Record the time of every received octet and check it in a timer. When two heartbeat delays
-    pass without an incoming octet, close the socket without connection.close, and reconnect.
+    while the server has blocked the client by connection.blocked, because the server then reads nothing. Like
+    the rule C-HB-SEND, the rule tolerates a silence that is slightly longer than the delay. The rule reports
+    the fault only once per connection.
+    How to mend it: Record the time of the last received octet, and let a timer check this time. When two
+    heartbeat delays pass without an incoming octet, close the socket without connection.close, and reconnect.
     """
     case.report_once(
         C_HB_REACT,

@@ -109,10 +109,10 @@ def no_mechanism_offered(case: Case091) -> None:
 
     Demands: A server must offer at least one security mechanism in connection.start.
     Source: XML:connection.start.mechanisms assert notnull
-    Evidence: the field mechanisms of connection.start
+    Evidence: the field `mechanisms` of connection.start
     Why it matters: The client has no mechanism to choose and cannot log in.
     Silent when: connection.start cannot be decoded.
-    How to mend it: Fill the mechanisms field of connection.start with at least one mechanism name, and
+    How to mend it: Fill the field `mechanisms` of connection.start with at least one mechanism name, and
     separate several names by spaces. Check the server's configuration if all mechanisms are disabled.
     """
     case.report(C_START_MECH_NOTNULL, "connection.start offers no security mechanism")
@@ -132,11 +132,11 @@ def no_locale_offered(case: Case091) -> None:
 
     Demands: A server must offer at least one locale in connection.start.
     Source: XML:connection.start.locales assert notnull
-    Evidence: the field locales of connection.start
+    Evidence: the field `locales` of connection.start
     Why it matters: The client has to choose one of the offered locales in connection.start-ok, but the server
     offers no locale.
     Silent when: connection.start cannot be decoded.
-    How to mend it: Fill the locales field of connection.start with at least `en_US`, separated from further
+    How to mend it: Fill the field `locales` of connection.start with at least `en_US`, separated from further
     locales by spaces.
     """
     case.report(C_START_LOCALES_NOTNULL, "connection.start offers no locale")
@@ -150,12 +150,12 @@ def locale_en_us_not_offered(case: Case091) -> None:
 
     Demands: The locales in connection.start must include en_US.
     Source: XML:connection.start.locales.required-support
-    Evidence: the field locales of connection.start
+    Evidence: the field `locales` of connection.start
     Why it matters: The locale en_US is the only one that every client supports, so a client may find no
     suitable locale.
     Silent when: another rule (C-START-LOCALES-NOTNULL) already reports that connection.start offers no
     locale, or when the locales are not ASCII.
-    How to mend it: Add exactly `en_US` to the locales field of connection.start, separated from the other
+    How to mend it: Add exactly `en_US` to the field `locales` of connection.start, separated from the other
     locales by spaces.
     """
     case.report(C_START_LOCALE_EN_US, "the offered locales do not include en_US")
@@ -166,19 +166,20 @@ C_START_SERVER_PROPS: Final = RULES.rule(
     "SHOULD",
     "tier A",
     by="server",
-    note="Nearly every product leaves some of these properties out.",
+    note="Nearly every product leaves out some of the recommended properties.",
 )
 
 
 def server_properties_missing(case: Case091, properties: PeerProperties) -> None:
-    """The server-properties in connection.start lack host, product, version, platform, copyright or
-    information.
+    """The server-properties in connection.start lack `host`, `product`, `version`, `platform`, `copyright` or
+    `information`.
 
-    Demands: The server-properties should contain host, product, version, platform, copyright and information.
+    Demands: The server-properties should contain `host`, `product`, `version`, `platform`, `copyright` and
+    `information`.
     Source: XML:connection.start.server-properties.required-fields
     Evidence: the names in the server-properties of connection.start
     Why it matters: A developer who investigates a fault learns less about the server. RabbitMQ omits the
-    property host on purpose.
+    property `host` on purpose.
     Silent when: connection.start cannot be decoded, or when amqpscope cannot read its whole table of
     properties.
     How to mend it: Add the missing fields among `host`, `product`, `version`, `platform`, `copyright` and
@@ -195,14 +196,16 @@ C_STARTOK_CLIENT_PROPS: Final = RULES.rule(
     "SHOULD",
     "tier A",
     by="client",
-    note="Nearly every product leaves some of these properties out.",
+    note="Nearly every product leaves out some of the recommended properties.",
 )
 
 
 def client_properties_missing(case: Case091, properties: PeerProperties) -> None:
-    """The client-properties in connection.start-ok lack product, version, platform, copyright or information.
+    """The client-properties in connection.start-ok lack `product`, `version`, `platform`, `copyright` or
+    `information`.
 
-    Demands: The client-properties should contain product, version, platform, copyright and information.
+    Demands: The client-properties should contain `product`, `version`, `platform`, `copyright` and
+    `information`.
     Source: XML:connection.start-ok.client-properties.required-fields
     Evidence: the names in the client-properties of connection.start-ok
     Why it matters: An operator who looks at the server's list of connections learns less about the client.
@@ -227,7 +230,7 @@ def mechanism_not_offered(case: Case091, mechanism: str) -> None:
     Source: XML:connection.start-ok.mechanism.validity; XML:connection.start-ok.mechanism assert notnull
     Evidence: the mechanisms in connection.start, and the mechanism in connection.start-ok
     Why it matters: The server cannot authenticate the client, and closes the socket.
-    Silent when: connection.start was not captured, or connection.start offers no mechanism.
+    Silent when: connection.start was not captured, or when connection.start offers no mechanism.
     How to mend it: Split the mechanisms of connection.start at the spaces, and send one of these names
     unchanged in connection.start-ok. If the client supports none of the offered mechanisms, report an error
     instead of sending connection.start-ok.
@@ -308,8 +311,8 @@ def locale_not_offered(case: Case091) -> None:
     Source: XML:connection.start-ok.locale (field doc, assert notnull)
     Evidence: the locales in connection.start, and the locale in connection.start-ok
     Why it matters: The server may refuse the connection or send its reply-texts in another language. RabbitMQ
-    ignores the field.
-    Silent when: connection.start was not captured, or connection.start offers no locale.
+    ignores the locale of connection.start-ok.
+    Silent when: connection.start was not captured, or when connection.start offers no locale.
     How to mend it: Split the locales of connection.start at the spaces, and send one of these names unchanged
     in connection.start-ok. A server must always offer the locale `en_US`.
     """
@@ -358,16 +361,16 @@ C_CAP_TABLE: Final = RULES.rule(
 
 
 def odd_capabilities(case: Case091, properties: PeerProperties) -> None:
-    """A peer sends a capabilities property that is not a table of booleans.
+    """A peer sends a property `capabilities` that is not a table of booleans.
 
-    Demands: The property capabilities must be a table whose values are booleans.
+    Demands: The property `capabilities` must be a table whose values are booleans.
     Source: RMQ:docs/connections (capabilities)
-    Evidence: the types of the values in the property capabilities
+    Evidence: the types of the values in the property `capabilities`
     Why it matters: RabbitMQ treats a capability as absent unless its value is the boolean true (type 't').
     Features stay disabled although the peer supports them.
     Silent when: the properties cannot be decoded.
-    How to mend it: Encode the property capabilities as a nested field table (type 'F'). Encode each value in
-    this table as a boolean (type 't'), not as a string or an integer.
+    How to mend it: Encode the property `capabilities` as a nested field table (type 'F'). Encode each value
+    in this table as a boolean (type 't'), not as a string or an integer.
     """
     case.report(C_CAP_TABLE, properties.odd_capabilities)
 
@@ -431,7 +434,9 @@ def judge_secure_ok(case: Case091, method: ConnectionSecureOk) -> None:
 def _properties_missing(case: Case091, rule: str, wanted: list[str], properties: PeerProperties) -> None:
     missing = [name for name in wanted if name not in properties.names]
     if missing and properties.complete:
-        case.report(rule, f"properties are missing: {', '.join(missing)}", evidence={"missing": missing})
+        case.report(
+            rule, f"{case.name} lacks these properties: {', '.join(missing)}", evidence={"missing": missing}
+        )
 
 
 def listed(words: list[str]) -> str:

@@ -73,18 +73,19 @@ C_HS_ORDER_SERVER: Final = RULES.rule(
 def server_out_of_order(case: Case091, name: str) -> None:
     """A server sends a method of the connection set-up too early or twice.
 
-    Demands: During the connection set-up, a server must send connection.start, any number of
-    connection.secure, connection.tune and connection.open-ok, in this order. Each method must answer the
-    previous method of the client.
+    Demands: During the connection set-up, a server must send these methods in this order: connection.start;
+    connection.secure as often as needed, or not at all; connection.tune; connection.open-ok. Each method
+    after connection.start must answer the previous method of the client.
     Source: G:connection open-connection; GS:2.2.4
     Evidence: the order of the methods in the connection set-up
     Why it matters: Client and server disagree about the state of the set-up, and have not agreed on the
     values that the method negotiates.
     Silent when: the capture lacks octets of either peer. The rule is also silent when one of the two peers
-    sent a set-up method out of order before.
-    How to mend it: Use a state machine for the connection set-up. The order is connection.start, any number
-    of connection.secure, connection.tune, connection.open-ok. Send connection.start, connection.tune and
-    connection.open-ok once each, and send every method only in answer to the client's previous method.
+    had already sent a set-up method out of order.
+    How to mend it: Use a state machine for the connection set-up. The order is connection.start;
+    connection.secure as often as needed, or not at all; connection.tune; connection.open-ok. Send
+    connection.start, connection.tune and connection.open-ok once each, and send every method only in answer
+    to the client's previous method.
     """
     case.report(
         C_HS_ORDER_SERVER,
@@ -105,15 +106,16 @@ C_HS_ORDER_CLIENT: Final = RULES.rule(
 def client_out_of_order(case: Case091, name: str) -> None:
     """A client sends a method of the connection set-up too early or twice.
 
-    Demands: During the connection set-up, a client must send connection.start-ok, one connection.secure-ok
-    for each connection.secure, connection.tune-ok and connection.open, in this order.
+    Demands: During the connection set-up, a client must send these methods in this order:
+    connection.start-ok; one connection.secure-ok for each connection.secure; connection.tune-ok;
+    connection.open.
     Source: G:connection open-connection; GS:2.2.4
     Evidence: the order of the methods in the connection set-up
     Why it matters: The server cannot continue the connection set-up. Most servers drop the connection without
     sending connection.close.
     Silent when: the capture lacks octets of either peer. The rule is also silent when one of the two peers
-    sent a set-up method out of order before. A client may send connection.tune-ok and connection.open
-    together.
+    had already sent a set-up method out of order. A client may send connection.open directly after
+    connection.tune-ok.
     How to mend it: Use a state machine for the connection set-up. Wait for connection.start before
     connection.start-ok, and answer each connection.secure with one connection.secure-ok. Wait for
     connection.tune before connection.tune-ok, and then send connection.open once.
@@ -134,8 +136,8 @@ def set_up_again(case: Case091, name: str) -> None:
     Demands: A peer must not repeat methods of the connection set-up on an open connection, for example to
     change the virtual host.
     Source: G:connection; GS:3.1.2
-    Evidence: whether the connection is open
-    Why it matters: The negotiated values and the virtual host hold until the end of the connection. The
+    Evidence: the state of the connection (open or not)
+    Why it matters: The negotiated values and the virtual host cannot change until the connection ends. The
     receiver closes the connection with reply-code 503 (command-invalid).
     Silent when: the capture lacks octets of either peer.
     How to mend it: Send set-up methods only before connection.open-ok. To use another virtual host or other
@@ -155,16 +157,16 @@ def channel_too_early(case: Case091) -> bool:
     """A peer sends a frame on a channel before the connection is open: a client before connection.open, a
     server before connection.open-ok.
 
-    Demands: Before a client sends a frame on a channel other than 0, the client must send connection.open.
-    Before a server sends such a frame, the server must send connection.open-ok.
+    Demands: A client must send connection.open before its first frame on a channel other than 0. A server
+    must send connection.open-ok before its first frame on a channel other than 0.
     Source: G:connection use-connection; GS:2.3.7
-    Evidence: whether the peer has sent connection.open or connection.open-ok
+    Evidence: the peer's connection.open or connection.open-ok, and the peer's frames on channels other than 0
     Why it matters: No channels exist yet, and the other peer drops the connection.
-    Silent when: the capture lacks octets of either peer, or when a set-up method was out of order before. The
-    rule reports the fault only once per connection.
-    How to mend it: Send channel.open and other methods on channels only after connection.open, and as a
-    server only after connection.open-ok. Do not hand the connection to application threads before the set-up
-    is complete.
+    Silent when: the capture lacks octets of either peer, or when a set-up method was already sent out of
+    order. The rule reports the fault only once per connection.
+    How to mend it: As a client, send frames on channels other than 0 only after connection.open. As a server,
+    send frames on such channels only after connection.open-ok. Do not hand the connection to application
+    threads before the set-up is complete.
     """
     view = case.view
     if not case.me.whole or _OUT_OF_STEP in case.reported or (view.state == OPENING and case.me.by_client):
@@ -192,7 +194,8 @@ def secret_at_the_wrong_time(case: Case091, before: str) -> None:
     Demands: A client may send connection.update-secret only on an open connection, and must wait for the
     server's answer before the client sends the next connection.update-secret.
     Source: RMQX:connection.update-secret
-    Evidence: whether the connection is open, and whether an earlier connection.update-secret is unanswered
+    Evidence: the state of the connection (open or not), and each connection.update-secret that has no answer
+    yet
     Why it matters: The server drops the connection, or the client cannot know which secret is valid.
     Silent when: the capture lacks octets of either peer.
     How to mend it: Send connection.update-secret only on an open connection, and wait for

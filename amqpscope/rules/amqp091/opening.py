@@ -75,8 +75,8 @@ def wrong_protocol_header(case: Case091, wrong: str, spot: FrameRef | None) -> N
     the header. The rule also reports nothing when the client requests another version of AMQP with the header
     of that version, because the server may refuse that version.
     How to mend it: Send `AMQP` and the octets 0 0 9 1 as the first eight octets after connecting, or after
-    the TLS handshake. Check that host and port belong to an AMQP 0-9-1 listener, and that both peers agree on
-    TLS.
+    the TLS handshake. Check that host and port belong to an AMQP 0-9-1 listener, and that both peers use TLS
+    or neither does.
     """
     if wrong:
         before = case.spot
@@ -118,7 +118,7 @@ def answer_that_is_no_header(case: Case091, problem: Problem) -> None:
     Source: XML:connection.start.protocol-name; GS:4.2.2
     Evidence: the client's protocol header, and the first octets of the server
     Why it matters: A client needs to learn which version the server supports. The octets that the server
-    sends do not contain any version.
+    sends do not name any version.
     Silent when: the capture lacks the start of the stream. The rule is also silent when the stream
     belongs to another protocol, for example HTTP.
     How to mend it: Answer an unsupported protocol header with the server's own protocol header (`AMQP` and

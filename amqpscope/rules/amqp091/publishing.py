@@ -44,8 +44,8 @@ def odd_delivery_mode(case: Case091, value: i64) -> None:
     Evidence: the property delivery-mode
     Why it matters: RabbitMQ treats every value other than 2 as transient, so the message may be lost at a
     restart. Other brokers may treat a delivery-mode other than 1 or 2 differently.
-    Silent when: a server delivers the message, because a server repeats what was published. The rule reports
-    the fault only once per connection.
+    Silent when: a server delivers the message, because a server only repeats what a publisher sent. The rule
+    reports the fault only once per connection.
     How to mend it: Set delivery-mode to 2 for messages that must survive a broker restart, and to 1 for all
     others. Leave the property out rather than sending 0.
     """
@@ -68,20 +68,20 @@ B_PROP_PRIORITY: Final = RULES.rule(
 def odd_priority(case: Case091, value: i64, certainty: i64) -> None:
     """A client publishes a message with a priority above 9.
 
-    Demands: The property priority must lie between 0 and 9.
+    Demands: The property `priority` must lie between 0 and 9.
     Source: XML class basic field priority (label)
-    Evidence: the property priority
+    Evidence: the property `priority`
     Why it matters: The specification defines ten priorities, 0 to 9. Each server decides for itself how it
     treats a higher value.
     Silent when: a server delivers the message. The finding is reported as possible, not as certain, for
     RabbitMQ and LavinMQ, whose queues can have priorities up to 255 (x-max-priority). The rule reports the
     fault only once per connection.
     How to mend it: Use priorities from 0 to 9. Use a higher priority only if all brokers are RabbitMQ or
-    LavinMQ and the queue is declared with a larger x-max-priority.
+    LavinMQ and the queue is declared with an x-max-priority that is high enough.
     """
     case.report_once(
         B_PROP_PRIORITY,
-        f"the property priority is {value}, but the maximum is 9",
+        f"the property 'priority' is {value}, but the maximum is 9",
         certainty,
         {"path": "priority"},
     )
@@ -93,19 +93,19 @@ B_PROP_EXPIRATION: Final = RULES.rule(
 
 
 def odd_expiration(case: Case091, value: str) -> None:
-    """A client publishes a message whose expiration is not a count of milliseconds.
+    """A client publishes a message whose property `expiration` is not a number of milliseconds.
 
-    Demands: The property expiration must be a string that gives a number of milliseconds in decimal digits.
+    Demands: The property `expiration` must be a string that gives a number of milliseconds in decimal digits.
     Source: RMQ:docs/ttl
-    Evidence: the property expiration, and the product name of the server
+    Evidence: the property `expiration`, and the product name of the server
     Why it matters: RabbitMQ does not accept the message, and closes the channel.
     Silent when: the server is neither RabbitMQ nor LavinMQ.
-    How to mend it: Write expiration as a string of decimal digits that gives the time to live in
+    How to mend it: Write `expiration` as a string of decimal digits that gives the time to live in
     milliseconds, for example `60000`. Leave out units, fractions, minus signs and dates.
     """
     case.report(
         B_PROP_EXPIRATION,
-        f"the property expiration is {value!r}, not a number of milliseconds",
+        f"the property 'expiration' is {value!r}, not a number of milliseconds",
         evidence={"path": "expiration"},
     )
 
@@ -173,7 +173,7 @@ def replies_to_nobody(case: Case091) -> None:
     How to mend it: Send basic.consume with no-ack for the queue `amq.rabbitmq.reply-to` before publishing the
     first request. Publish the requests on the channel of that consumer, not on another channel.
     """
-    case.report(B_REPLYTO_PUBLISH, f"this channel has no consumer of {REPLIES}")
+    case.report(B_REPLYTO_PUBLISH, f"reply-to is {REPLIES}, but this channel has no consumer of {REPLIES}")
 
 
 B_RETURN_FLAGGED: Final = RULES.rule(
@@ -235,7 +235,7 @@ def return_of_another_message(case: Case091, reason: str, certainty: i64) -> Non
     also silent when the client published more messages with the mandatory or immediate flag than amqpscope
     remembers. The finding is reported as possible, not as certain, while the client is still sending the body
     of a message.
-    How to mend it: Repeat in basic.return the exchange and routing key of the basic.publish, and return the
+    How to mend it: In basic.return, repeat the exchange and routing key of the basic.publish, and send the
     content unchanged. Send basic.return on the channel of the basic.publish, once per message.
     """
     case.report(B_RETURN_MATCH, reason, certainty)
@@ -283,9 +283,9 @@ def return_after_its_ack(case: Case091, number: int) -> None:
 
     Demands: A server must send the basic.return of a message before the basic.ack that confirms the message.
     Source: RMQX:confirm.unroutable messages; RMQ:docs/confirms
-    Evidence: a basic.return with the values of a message that is already confirmed
-    Why it matters: When the basic.ack arrives, the client considers the message safe and discards it. The
-    client cannot match the later basic.return to any message, so the loss can go unnoticed.
+    Evidence: a basic.return with the exchange, routing key and size of a message that is already confirmed
+    Why it matters: When the basic.ack arrives, the client considers the message safe and discards its copy of
+    the message. The client cannot match the later basic.return to any message, so the loss can go unnoticed.
     Silent when: the capture lacks octets that were sent on the channel before the basic.return. The rule is
     also silent when an unconfirmed message has the same exchange, routing key and size.
     How to mend it: Send basic.return, including its content header and body, before the basic.ack that
@@ -367,8 +367,8 @@ def judge_return(case: Case091, channel: Channel, method: BasicReturn) -> None:
     if not may:
         return_of_another_message(
             case,
-            f"no message with the mandatory or immediate flag to exchange {exchange!r} and routing "
-            f"key {routing_key!r} is outstanding",
+            "no outstanding message with the mandatory or immediate flag has exchange "
+            f"{exchange!r} and routing key {routing_key!r}",
             _certainty(channel),
         )
         return

@@ -165,7 +165,7 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     Source: XML:queue.declare.queue.syntax
     Evidence: the queue name in queue.declare
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed), so the
-    application perhaps does not work there. RabbitMQ and other brokers accept any name.
+    application may fail with that broker. RabbitMQ and other brokers accept any name.
     Silent when: the rule has already reported such a name on the same connection. The rule is also silent
     when the name begins with `amq.`, because brokers generate such names.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. If names are
@@ -173,7 +173,7 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     """
     case.report_once(
         Q_DECL_SYNTAX,
-        f"the queue name contains the character {character!a}",
+        f"the queue name contains the character {character!a}, which the specification forbids",
         CERTAIN,
         {"character": ascii(character)},
     )
@@ -183,7 +183,8 @@ Q_DECL_GENNAME: Final = RULES.rule("Q-DECL-GENNAME", "MUST", "tier A", by="serve
 
 
 def empty_name_answered_without_a_name(case: Case091, request: MethodRequest) -> None:
-    """A server answers a queue.declare with an empty queue name by a queue.declare-ok without a queue name.
+    """A client sends queue.declare with an empty queue name, and the server's queue.declare-ok has an empty
+    queue name, too.
 
     Demands: If the queue name in queue.declare is empty, the server must generate a unique name and return it
     in queue.declare-ok.
@@ -224,7 +225,7 @@ def another_name_declared(case: Case091, request: MethodRequest, name: str) -> N
     messages of that queue.
     Silent when: the queue.declare was not captured, or when the name belongs to another queue.declare that is
     not answered yet. The rule ignores line breaks in a name, because brokers drop them.
-    How to mend it: Return in queue.declare-ok exactly the queue name from the queue.declare that it answers.
+    How to mend it: In queue.declare-ok, repeat exactly the queue name of the queue.declare that it answers.
     Send the answers on a channel in the order of the requests, so that names do not get mixed up.
     """
     case.report(
@@ -247,7 +248,7 @@ Q_DECLOK_EMPTY: Final = RULES.rule(
 
 
 def new_queue_not_empty(case: Case091, request: MethodRequest, messages: int) -> None:
-    """A server reports messages in queue.declare-ok for a queue whose name it has just generated.
+    """In queue.declare-ok, a server reports messages for a queue whose name the server has just generated.
 
     Demands: In queue.declare-ok for a new queue, message-count must be 0.
     Source: XML domain message-count (doc)
@@ -308,8 +309,8 @@ def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> 
     Why it matters: The consumer ends although nobody cancelled it. The application of the consumer gets no
     further messages.
     Silent when: the consumer is on another channel, or when the queue.delete was not captured.
-    Only possible because: In the meantime, other clients may have deleted the queue and declared it
-    again. A deletion of the queue ends the consumer.
+    Only possible because: Other clients may have deleted the queue in the meantime, which ended the consumer,
+    and may have declared the queue again.
     How to mend it: When queue.delete sets if-unused, count the consumers of the queue and delete the
     queue in one atomic step. If the queue has a consumer, keep the queue and close the channel with
     reply-code 406 (precondition-failed).
@@ -414,10 +415,10 @@ Q_XARGS: Final = RULES.rule("Q-XARGS", "IMPLIED", "tier A", by="client", answer=
 
 
 def odd_argument(case: Case091, name: str, why: str) -> None:
-    """A client sends queue.declare with an argument whose type or range RabbitMQ does not accept.
+    """A client sends queue.declare with an argument whose type or value RabbitMQ does not accept.
 
-    Demands: RabbitMQ's arguments of queue.declare (x-...) must have the type and the range that RabbitMQ
-    expects.
+    Demands: RabbitMQ's arguments of queue.declare (x-...) must have the type that RabbitMQ expects, and a
+    value that RabbitMQ allows.
     Source: RMQ:server rabbit_amqqueue declare_args
     Evidence: the arguments of queue.declare (x-message-ttl, x-expires, x-max-length, x-max-priority,
     x-queue-type and others)
@@ -426,7 +427,8 @@ def odd_argument(case: Case091, name: str, why: str) -> None:
     Silent when: the server does not identify itself as RabbitMQ, when the queue.declare is passive, or when
     amqpscope does not know the argument.
     How to mend it: Send the arguments of queue.declare with RabbitMQ's types: x-message-ttl, x-max-length and
-    x-expires as integers, never as strings. x-expires must be above 0, x-max-priority at most 255.
+    x-expires as integers, never as strings. The value of x-expires must be above 0, and that of
+    x-max-priority at most 255.
     """
     case.report(
         Q_XARGS,

@@ -74,7 +74,7 @@ def _report(case: Case091, rule: str, code: int, due: str, certainty: int) -> No
     done = f"closes the connection with {reply_code(code)}" if code else "goes on"
     packet = int(case.me.pending.packet)
     message = (
-        f"the peer {done} after the fault of the other peer in packet {packet}; the "
+        f"the peer {done} after the fault of the other peer in packet {packet}, but the "
         f"specification asks for {due}"
     )
     case.report(rule, message, certainty, {"reply_code": code}, [packet])
@@ -142,21 +142,23 @@ F_CH0_REACT: Final = RULES.rule(
 
 
 def wrong_channel_not_refused(case: Case091, code: int) -> None:
-    """A peer receives a heartbeat or a method of the class connection on a channel other than 0, and does
+    """A peer receives a heartbeat or a method of the class `connection` on a channel other than 0, and does
     not send connection.close with reply-code 503 (command-invalid).
 
-    Demands: A peer that receives a heartbeat or a method of the class connection on a channel other than
-    0 must send connection.close with reply-code 503 (command-invalid).
+    Demands: A peer that receives a heartbeat or a method of the class `connection` on a channel other than 0
+    must send connection.close with reply-code 503 (command-invalid).
     Source: GS:4.2.3
     Evidence: the faulty frame, and the reply-code of the next connection.close
-    Why it matters: In practice, the fault does no harm. In another place, the specification demands
-    reply-code 501 (frame-error) for the same fault. RabbitMQ closes with 505 (unexpected-frame).
+    Why it matters: In practice, the fault does no harm. One passage of the specification demands reply-code
+    503 (command-invalid) for this fault, and another passage demands 501 (frame-error). RabbitMQ closes with
+    505 (unexpected-frame).
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
     but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
     of the other peer. The finding is reported as possible, not as certain, when the peer closes with another
     reply-code, because the peer may close for another reason.
-    How to mend it: Check the channel number of every received heartbeat frame and connection method. If
-    the channel number is not 0, send connection.close with reply-code 503 (command-invalid).
+    How to mend it: Check the channel number of every received heartbeat frame and every received method of
+    the class `connection`. If the channel number is not 0, send connection.close with reply-code 503
+    (command-invalid).
     """
     _report(case, F_CH0_REACT, code, reply_code(503), POSSIBLE if code else CERTAIN)
 

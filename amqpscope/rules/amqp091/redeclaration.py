@@ -69,13 +69,13 @@ def exchange_declared_with_another_type(
 
     Demands: A client may declare an existing exchange only with the type that the exchange has.
     Source: XML:exchange.declare.type.typed
-    Evidence: the known exchanges of the virtual host and their types
-    Why it matters: The two programs expect different exchanges under one name. The server refuses the later
-    declaration, so the later program fails.
+    Evidence: the exchanges that amqpscope knows in the virtual host, and their types
+    Why it matters: Two programs expect exchanges of different types under one name. The server refuses the
+    later declaration, so the later program fails.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
     client declares or deletes the exchange at the same time. The rule is also silent when the server accepts
-    the declaration. X-DECL-EQUIV reports a server that accepts the declaration. The finding is certain only
-    for exchanges that always exist, such as `amq.direct`, because their names define their types.
+    the declaration, because X-DECL-EQUIV then reports the server. The finding is reported as certain only for
+    exchanges that always exist, such as `amq.direct`, because their names define their types.
     Possible because: Another client may have deleted the exchange in the meantime.
     How to mend it: Declare an exchange with the same type in all programs. To change the type, delete the
     exchange first or use a new name. To check only whether an exchange exists, set passive in
@@ -98,7 +98,7 @@ def unlike_exchange_accepted(
     Demands: When a client declares an existing exchange, the server must compare type, durable and arguments.
     If they differ, the server must refuse the declaration with a channel exception.
     Source: XML:exchange.declare.passive.equivalent
-    Evidence: the declared properties of the exchange in the virtual host
+    Evidence: the properties in earlier declarations of the exchange, and those in the new declaration
     Why it matters: The client goes on as if the exchange had the properties that it asked for.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
     client declares or deletes the exchange at the same time. The rule is also silent when the exchange is
@@ -124,14 +124,14 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     Demands: When a client declares an existing queue, the server must compare durable, exclusive, auto-delete
     and arguments. If they differ, the server must refuse the declaration with a channel exception.
     Source: XML:queue.declare.passive.equivalent
-    Evidence: the declared properties of the queue in the virtual host
+    Evidence: the properties in earlier declarations of the queue, and those in the new declaration
     Why it matters: The client goes on as if the queue had the properties that it asked for.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
     client declares or deletes the queue at the same time. The rule is also silent when the queue is
     auto-delete, or when the declaration is passive or has no-wait set. The rule compares neither arguments
     nor auto-delete. For an exclusive queue, the rule does not compare durable either.
-    Only possible because: No capture can prove this fault, because a client outside the capture may have
-    deleted the queue.
+    Only possible because: No capture can prove this fault, because a client that the capture does not show
+    may have deleted the queue.
     How to mend it: On queue.declare without passive, compare durable, exclusive and arguments with those of
     the existing queue. If the properties differ, send channel.close instead of queue.declare-ok.
     """
@@ -155,13 +155,13 @@ def queue_declared_otherwise(
 
     Demands: A client may declare an existing queue only with the properties that the queue has.
     Source: XML:queue.declare.passive.equivalent
-    Evidence: the declared properties of the queue, and the server's refusal of queue.declare with
-    reply-code 406 (precondition-failed)
+    Evidence: the properties in earlier declarations of the queue, and the server's refusal of queue.declare
+    with reply-code 406 (precondition-failed)
     Why it matters: Two programs, or two versions of one program, do not agree on the properties of the queue.
     The program that declares later fails.
-    Silent when: the capture lacks octets of the connection. The finding is certain only if this connection
-    itself declared the queue with the other properties. On other connections, the server may have refused the
-    declaration for another reason.
+    Silent when: the capture lacks octets of the connection. The finding is reported as certain only if this
+    connection itself declared the queue with the other properties. If another connection declared the queue,
+    the server may have refused the declaration for another reason.
     How to mend it: Declare the queue with the same durable, exclusive, auto-delete and arguments in all
     programs. To change properties, delete the queue first or use a new name. To check only whether the queue
     exists, set passive in queue.declare.
@@ -196,12 +196,12 @@ def other_auto_delete_refused(operation: TopologyOperation, made: TopologyOperat
     Demands: When a client declares an existing queue, the server must ignore the auto-delete bit.
     Source: XML:queue.declare.auto-delete.pre-existence
     Evidence: a declaration that differs from the queue only in auto-delete, and the server's refusal
-    Why it matters: The client cannot use the queue. One rule of queue.declare says that the server ignores
-    auto-delete for an existing queue. Another rule lists auto-delete among the compared fields, and RabbitMQ
-    compares auto-delete.
+    Why it matters: The client cannot use the queue. In the specification of queue.declare, one rule says that
+    the server ignores auto-delete for an existing queue, but another rule lists auto-delete among the
+    compared fields. RabbitMQ compares auto-delete.
     Silent when: the capture lacks octets of a connection to this server.
-    Only possible because: No capture can prove this fault, because a client outside the capture may have
-    changed the queue, or the server may have had another reason.
+    Only possible because: No capture can prove this fault, because a client that the capture does not show
+    may have changed the queue, or the server may have had another reason.
     How to mend it: Ignore the auto-delete bit of queue.declare when the queue already exists. Applications
     avoid the refusal if all clients declare the queue with the same auto-delete value, or declare it
     passively.
@@ -227,8 +227,8 @@ def passive_exchange_that_is_gone(operation: TopologyOperation, gone: TopologyOp
     exception 404 (not-found).
     Source: XML:exchange.declare.passive.not-found
     Evidence: a passive exchange.declare after an exchange.delete, and the server's answer
-    Why it matters: A client that relies on this answer publishes to a missing exchange and loses its
-    messages.
+    Why it matters: A client that relies on this exchange.declare-ok publishes to a missing exchange and loses
+    its messages.
     Silent when: the capture lacks octets of a connection to this server, or when another client declares the
     exchange at the same time.
     Only possible because: Another client may have declared the exchange again.
@@ -249,7 +249,7 @@ def passive_queue_that_is_gone(operation: TopologyOperation, gone: TopologyOpera
     404 (not-found).
     Source: XML:queue.declare.passive.passive
     Evidence: a passive queue.declare after a queue.delete, and the server's answer
-    Why it matters: A client that relies on this answer waits for messages from a missing queue.
+    Why it matters: A client that relies on this queue.declare-ok waits for messages from a missing queue.
     Silent when: the capture lacks octets of a connection to this server, or when another client declares the
     queue at the same time.
     Only possible because: Another client may have declared the queue again.

@@ -64,7 +64,7 @@ def _blame(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
     packet = int(record.packet)
     case.report(
         rule,
-        f"{request.name} {what}, and the server refuses it in packet {packet} with "
+        f"{request.name} {what}, and the server refuses the request in packet {packet} with "
         f"{reply_code(int(refusal.code))}",
         POSSIBLE,
         {"reply_code": int(refusal.code), "name": ascii(request.subject)},
@@ -78,7 +78,7 @@ def _complain(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
     request = refusal.request
     case.report(
         rule,
-        f"the peer refuses {request.name} in packet {request.packet} with "
+        f"the server refuses {request.name} in packet {request.packet} with "
         f"{reply_code(int(refusal.code))}, {what}",
         POSSIBLE,
         {"reply_code": int(refusal.code), "name": ascii(request.subject)},
@@ -99,8 +99,8 @@ def reserved_queue_declared(case: Case091, refusal: Refusal) -> None:
 
     Demands: A client must not create a queue whose name begins with 'amq.'.
     Source: XML:queue.declare.queue.reserved; GS:3.1.10
-    Evidence: a queue.declare for an unknown queue named amq.*, and the server's refusal with reply-code
-    403 (access-refused)
+    Evidence: a queue.declare for an unknown queue whose name begins with `amq.`, and the server's refusal
+    with reply-code 403 (access-refused)
     Why it matters: Names with the prefix `amq.` are reserved for the broker. Often a client declares a
     broker-generated name again after it has lost the connection and the queue.
     Silent when: the server does not refuse the queue.declare with reply-code 403 (access-refused), or
@@ -110,7 +110,7 @@ def reserved_queue_declared(case: Case091, refusal: Refusal) -> None:
     How to mend it: Declare the queue with an empty name after each reconnect, and use the new name from
     queue.declare-ok. Choose names without the prefix `amq.` for all other queues.
     """
-    _blame(case, Q_DECL_RESERVED, refusal, "names a queue that is reserved for the broker")
+    _blame(case, Q_DECL_RESERVED, refusal, "uses a queue name that is reserved for the broker")
 
 
 X_DECL_RESERVED: Final = RULES.rule(
@@ -123,8 +123,8 @@ def reserved_exchange_declared(case: Case091, refusal: Refusal) -> None:
 
     Demands: A client must not create an exchange whose name begins with 'amq.'.
     Source: XML:exchange.declare.exchange.reserved; GS:3.1.10
-    Evidence: an exchange.declare for an exchange named amq.* that is not predeclared, and the server's
-    refusal with reply-code 403 (access-refused)
+    Evidence: an exchange.declare for an exchange that is not predeclared and whose name begins with `amq.`,
+    and the server's refusal with reply-code 403 (access-refused)
     Why it matters: Names with the prefix `amq.` are reserved for the broker. The server does not create the
     exchange.
     Silent when: the server does not refuse the exchange.declare with reply-code 403 (access-refused), or
@@ -134,7 +134,7 @@ def reserved_exchange_declared(case: Case091, refusal: Refusal) -> None:
     How to mend it: Choose an exchange name that does not begin with `amq.`. To use a predeclared exchange
     such as amq.topic, check its spelling and do not declare it, or declare it passively.
     """
-    _blame(case, X_DECL_RESERVED, refusal, "names an exchange that is reserved for the broker")
+    _blame(case, X_DECL_RESERVED, refusal, "uses an exchange name that is reserved for the broker")
 
 
 X_DECL_TYPE_SUPPORT: Final = RULES.rule(
@@ -155,9 +155,10 @@ def type_not_supported(case: Case091, refusal: Refusal) -> None:
     when the name of the type does not begin with `x-`.
     Only possible because: Only the server's close indicates that the server does not support the type.
     How to mend it: Install and enable the plugin that provides the exchange type on every node of the broker.
-    If no plugin can be installed, declare the exchange with type direct, fanout, topic or headers.
+    If no plugin can be installed, declare the exchange with the type `direct`, `fanout`, `topic` or
+    `headers`.
     """
-    _blame(case, X_DECL_TYPE_SUPPORT, refusal, f"asks for the type {refusal.request.other!a}")
+    _blame(case, X_DECL_TYPE_SUPPORT, refusal, f"asks for the exchange type {refusal.request.other!a}")
 
 
 # Requests that the server must carry out
@@ -186,17 +187,17 @@ X_TYPES_REQUIRED: Final = RULES.rule("X-TYPES-REQUIRED", "MUST", "tier B", by="s
 
 
 def required_type_missing(case: Case091, refusal: Refusal) -> None:
-    """A server refuses to declare an exchange of the type direct or fanout.
+    """A server refuses to declare an exchange of the type `direct` or `fanout`.
 
-    Demands: A server must support the exchange types direct and fanout.
+    Demands: A server must support the exchange types `direct` and `fanout`.
     Source: XML:exchange.required-types; GS:3.1.3.1; GS:3.1.3.2
-    Evidence: the server's answer to exchange.declare with the type direct or fanout
-    Why it matters: Every server must support the types direct and fanout. Clients that use the types direct
-    and fanout cannot set up their routing.
+    Evidence: the server's answer to exchange.declare with the type `direct` or `fanout`
+    Why it matters: Every server must support the types `direct` and `fanout`. Clients that use the types
+    `direct` and `fanout` cannot set up their routing.
     Silent when: the reply-text of the server's close does not mention the type.
     Only possible because: The server may have sent the close for another reason.
-    How to mend it: Implement the exchange types direct and fanout, and accept exactly these names in the type
-    field of exchange.declare.
+    How to mend it: Implement the exchange types `direct` and `fanout`, and accept exactly these names in the
+    type field of exchange.declare.
     """
     _complain(case, X_TYPES_REQUIRED, refusal, "but every server must support direct and fanout")
 
@@ -205,17 +206,17 @@ X_TYPES_RECOMMENDED: Final = RULES.rule("X-TYPES-RECOMMENDED", "SHOULD", "tier B
 
 
 def recommended_type_missing(case: Case091, refusal: Refusal) -> None:
-    """A server refuses to declare an exchange of the type topic or headers.
+    """A server refuses to declare an exchange of the type `topic` or `headers`.
 
-    Demands: A server should support the exchange types topic and headers.
+    Demands: A server should support the exchange types `topic` and `headers`.
     Source: XML:exchange.recommended-types; GS:3.1.3.3; GS:3.1.3.4
-    Evidence: the server's answer to exchange.declare with the type topic or headers
-    Why it matters: Servers should support the types topic and headers. Applications that use topic or headers
-    exchanges cannot run with this server.
+    Evidence: the server's answer to exchange.declare with the type `topic` or `headers`
+    Why it matters: Servers should support the types `topic` and `headers`. Applications that use exchanges of
+    the type `topic` or `headers` cannot run with this server.
     Silent when: the reply-text of the server's close does not mention the type.
     Only possible because: The server may have sent the close for another reason.
-    How to mend it: Implement the exchange types topic and headers, and accept these names in the type field
-    of exchange.declare. Clients that must run with this server can use direct or fanout.
+    How to mend it: Implement the exchange types `topic` and `headers`, and accept these names in the type
+    field of exchange.declare. Clients that must run with this server can use `direct` or `fanout`.
     """
     _complain(case, X_TYPES_RECOMMENDED, refusal, "but servers should support topic and headers")
 
@@ -244,8 +245,8 @@ Q_DECL_DURABLE: Final = RULES.rule("Q-DECL-DURABLE", "MUST", "tier B", by="serve
 
 
 def durability_refused_of_queue(case: Case091, refusal: Refusal) -> None:
-    """A server answers queue.declare with "not implemented", although a server must support both durable and
-    transient queues.
+    """A server answers queue.declare with reply-code 540 (not-implemented) or 541 (internal-error), although
+    a server must support both durable and transient queues.
 
     Demands: A server must support both durable and transient queues.
     Source: XML:queue.declare.durable.types
@@ -265,7 +266,7 @@ Q_DECL_EXCLUSIVE: Final = RULES.rule("Q-DECL-EXCLUSIVE", "MUST", "tier B", by="s
 
 
 def exclusive_queue_refused(case: Case091, refusal: Refusal) -> None:
-    """A server answers queue.declare of an exclusive queue with 540 (not implemented).
+    """A server answers queue.declare of an exclusive queue with reply-code 540 (not-implemented).
 
     Demands: A server must support both exclusive and shared queues.
     Source: XML:queue.declare.exclusive.types
@@ -297,10 +298,10 @@ def default_exchange_not_bound(case: Case091, refusal: Refusal) -> None:
     Evidence: a queue.bind with an empty exchange name, and the server's answer (reply-code 403,
     access-refused, may also mean missing access rights)
     Why it matters: In the specification, the empty name stands for the default exchange. According to
-    RabbitMQ's errata, brokers refuse the request, so clients cannot use this binding.
+    RabbitMQ's errata, brokers refuse the request, so clients cannot bind a queue to the default exchange.
     Silent when: the rule has already reported the fault on the same connection, or when the reply-code is
     not 403 (access-refused).
-    Only possible because: The {other} may have refused the binding for another reason, for example missing
+    Only possible because: The {peer} may have refused the binding for another reason, for example missing
     access rights.
     How to mend it: Accept an empty exchange name in queue.bind, if strict conformance is required. Clients do
     not need this queue.bind, because every queue is bound to the default exchange under its own name.
@@ -331,7 +332,10 @@ def default_exchange_not_unbound(case: Case091, refusal: Refusal) -> None:
     client's side, do not send queue.unbind for the default exchange.
     """
     _complain(
-        case, Q_UNBIND_DEFAULT_X, refusal, "although an empty exchange name stands for the default exchange"
+        case,
+        Q_UNBIND_DEFAULT_X,
+        refusal,
+        "but an empty exchange name is valid: it means the default exchange",
     )
 
 
@@ -351,12 +355,13 @@ def unbind_fails_by_channel(case: Case091, refusal: Refusal) -> None:
     Source: XML:queue.unbind.01
     Evidence: a channel.close that names queue.unbind as its cause
     Why it matters: One rule of the specification wants the server to close the connection, while others name
-    a reply-code of channel.close. Brokers close the channel, so clients must expect both.
-    Silent when: the rule has already reported the fault on the same connection. The rule is also silent
-    when the reply-code is 404 (not-found), which other rules of queue.unbind demand.
+    a reply-code of channel.close. Brokers close the channel, so clients must expect both channel.close and
+    connection.close.
+    Silent when: the rule has already reported the fault on the same connection. The rule is also silent when
+    the reply-code is 404 (not-found), which the specification demands for a missing queue or exchange.
     How to mend it: Answer a failed queue.unbind with connection.close, if strict conformance is required. If
     strict conformance is not required, keep channel.close as other brokers do. Clients should handle both
-    closes.
+    channel.close and connection.close.
     """
     case.report_once(
         Q_UNBIND_FAIL_CONN,

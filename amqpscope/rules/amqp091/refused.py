@@ -45,7 +45,8 @@ def publish_to_no_exchange(
     Silent when: the server's close does not name basic.publish, or names an exchange to which no message was
     recently published.
     Only possible because: The server's close does not say which of several messages it refuses. The finding
-    shows the first recent message that the server can have read and that no answer shows as accepted.
+    shows the first recent message that the server could have read, and for which no answer shows that the
+    server accepted the message.
     How to mend it: Declare the exchange before publishing to it, in the same virtual host, and wait for
     exchange.declare-ok. Check the exchange name in basic.publish for misspellings and for an exchange that
     was deleted.
@@ -80,7 +81,7 @@ def default_exchange_refused(case: Case091) -> None:
     Why it matters: Every server has a default exchange, to which every queue is bound. Without the default
     exchange, clients cannot publish to a queue by its name.
     Silent when: the capture lacks octets that were sent on the channel before the close. The rule is also
-    silent when the client also published to an exchange with a name on the channel.
+    silent when the client also published to a named exchange on the same channel.
     How to mend it: Accept an empty exchange name in basic.publish, and route the message to the queue whose
     name equals the routing key. Do not look up the empty name among declared exchanges.
     """
@@ -102,12 +103,12 @@ def immediate_refused(case: Case091) -> None:
     Source: XML:basic.publish.immediate.01
     Evidence: the immediate bit of basic.publish, and a basic.return with reply-code 313 (no-consumers)
     or a close with reply-code 540 (not-implemented)
-    Why it matters: The server should deliver the message at once or return it. RabbitMQ has not supported
-    immediate since version 3.0, so the client loses its whole connection.
+    Why it matters: The server should deliver the message at once or return it. RabbitMQ has not supported the
+    immediate flag since version 3.0, so the client loses its whole connection.
     Silent when: amqpscope knows of no message that was published with the immediate flag.
-    How to mend it: Implement immediate: deliver the message at once, or send basic.return with reply-code
-    313 (no-consumers). On the client's side, publish to RabbitMQ without the immediate flag, for example
-    with expiration `0` instead.
+    How to mend it: Implement the immediate flag: deliver the message at once, or send basic.return with
+    reply-code 313 (no-consumers). On the client's side, publish to RabbitMQ without the immediate flag, for
+    example with expiration `0` instead.
     """
     case.report(
         B_IMMEDIATE,

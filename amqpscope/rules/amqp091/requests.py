@@ -35,9 +35,9 @@ def answer_to_nothing(case: Case091) -> None:
     Demands: A peer may send a reply method only as the answer to a request that waits for it.
     Source: GS:2.2.1; G:all classes
     Evidence: the unanswered requests on the channel
-    Why it matters: The receiver may take the reply for the answer to its next request of that kind. After
-    one missing reply, the receiver assigns all later replies wrongly. Other receivers close the
-    connection with reply-code 503 (command-invalid).
+    Why it matters: The receiver may treat the reply as the answer to its next request of the same kind. After
+    one reply too many or too few, the receiver assigns all later replies to the wrong requests. Some
+    receivers close the connection with reply-code 503 (command-invalid).
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Send each reply method exactly once, and only for a request of the same channel that is
     still unanswered. Applications must not let several threads use one channel at the same time.
@@ -65,7 +65,7 @@ def answer_not_wanted(case: Case091) -> None:
     Demands: A server must not send a reply method for a request with no-wait.
     Source: XML domain no-wait (doc)
     Evidence: the no-wait bit of the request, and the next replies on the channel
-    Why it matters: The client does not expect the reply, and takes the reply as the answer to its next
+    Why it matters: The client does not expect the reply, and treats the reply as the answer to its next
     request of the same kind.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Check the no-wait bit before sending a reply method. If no-wait is set, carry out the
@@ -120,8 +120,8 @@ CH_SYNC_WAIT: Final = RULES.rule(
 def request_not_waited_for(case: Case091, request: MethodRequest) -> None:
     """A client sends its next request on a channel before the previous request was answered.
 
-    Demands: A peer should wait for the reply to a request before it sends its next method on the channel,
-    although asynchronous requests are allowed.
+    Demands: A peer should wait for the reply to a request before it sends its next method on the channel.
+    Sending without waiting is allowed, but not recommended.
     Source: GS:3.2.1
     Evidence: the methods that the client sends while a request on the channel is not answered
     Why it matters: If a request fails, the server closes the channel and silently drops all later requests.
@@ -161,8 +161,8 @@ def request_never_answered(case: Case091, request: MethodRequest) -> None:
     lacks octets that were sent after the channel was opened. The finding is reported as possible, not as
     certain, for basic.consume, basic.cancel and tx.commit, because some brokers let the queues answer these
     methods.
-    How to mend it: Answer every synchronous request before sending channel.close-ok. Process channel.close
-    after the requests that arrived before it on the same channel, not before these requests.
+    How to mend it: Answer every synchronous request before sending channel.close-ok. Process all requests
+    that arrived on the channel before the channel.close, and only then the channel.close.
     """
     case.report(
         CH_SYNC_REPLY,

@@ -52,8 +52,8 @@ def close_before_open(case: Case091) -> None:
     the reason is more useful to the client than a closed socket.
     Silent when: the capture lacks octets of either peer.
     How to mend it: Close the socket without sending connection.close, if strict conformance is required. If
-    strict conformance is not required, keep connection.close, and mend the error that the reply-text of
-    connection.close names.
+    strict conformance is not required, keep connection.close, and correct the error that the reply-text of
+    connection.close describes.
     """
     case.report(
         C_HS_ERROR_SILENT,
@@ -68,15 +68,15 @@ C_AUTHFAIL_CAP: Final = RULES.rule(
 
 
 def login_refused_unasked(case: Case091) -> None:
-    """A server reports a failed login with connection.close with reply-code 403 (access-refused) to a
-    client that did not announce the capability authentication_failure_close.
+    """A server reports a failed login by connection.close (reply-code 403, access-refused) to a client that
+    did not announce the capability authentication_failure_close.
 
-    Demands: A server may report a failed login with connection.close with reply-code 403 (access-refused)
-    only to clients that announce the capability authentication_failure_close.
+    Demands: A server may report a failed login by connection.close (reply-code 403, access-refused) only to
+    clients that announce the capability authentication_failure_close.
     Source: RMQ:docs/auth-notification
     Evidence: the capabilities in connection.start-ok, and the server's answer to the login
     Why it matters: A client without the capability authentication_failure_close still waits for
-    connection.tune, or takes the connection.close for another error. The user of the client does not learn
+    connection.tune, or mistakes the connection.close for another error. The user of the client does not learn
     that the login failed.
     Silent when: the client announces the capability authentication_failure_close, or its connection.start-ok
     was not captured.
@@ -112,7 +112,8 @@ def close_for_the_version(case: Case091) -> None:
     """
     case.report(
         C_START_CLIENT_SUPPORT,
-        "the peer refuses the version with connection.close instead of closing the socket",
+        "the client refuses the version of connection.start by sending connection.close instead of closing "
+        "the socket",
         POSSIBLE,
     )
 
@@ -166,8 +167,8 @@ C_STARTOK_MECH_REACT: Final = RULES.rule(
 
 
 def wrong_mechanism_answered(case: Case091) -> None:
-    """A server answers a connection.start-ok with a mechanism that the server did not offer, instead of
-    closing the socket.
+    """A client chooses a security mechanism that the server did not offer, and the server answers the
+    connection.start-ok instead of closing the socket.
 
     Demands: A server must close the socket without sending anything if the client chooses a mechanism that
     was not offered.

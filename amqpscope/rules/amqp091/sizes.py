@@ -68,7 +68,9 @@ def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     elif not me.by_client:
         certainty = me.knowledge.certainty(case.view.agreed.end)
     if over <= _TOLERATED and me.by_client and case.view.rabbitmq:
-        message += "; RabbitMQ accepts it because it does not count the octets around the payload"
+        message += (
+            "; RabbitMQ accepts the frame because RabbitMQ does not count the octets around the payload"
+        )
         case.report_once(F_FRAME_SIZE, message, certainty, evidence)
         return
     case.report(F_FRAME_SIZE, message, certainty, evidence)
@@ -89,7 +91,7 @@ def frame_before_tuning(case: Case091, size: i64) -> None:
     Why it matters: Before connection.tune-ok, no peer has to accept frames of more than 4096 octets. Often
     the frame is a connection.start-ok with a large token. RabbitMQ accepts 8192 octets, or its configured
     size.
-    Silent when: the capture lacks octets before the frame, or connection.tune-ok.
+    Silent when: the capture lacks connection.tune-ok, or octets before the frame.
     How to mend it: Keep frames before connection.tune-ok at 4096 octets or below. Shorten the
     client-properties or the authentication token in connection.start-ok, or configure the broker to accept
     larger frames until connection.tune-ok.
@@ -113,10 +115,10 @@ def frame_cut_off(case: Case091) -> None:
     Source: GS:4.2.1; GS:4.2.3
     Evidence: the position of the FIN of TCP inside a frame
     Why it matters: The content of the unfinished frame is lost. Often the sender has crashed.
-    Silent when: a reset ends the stream, or when the capture ends before the stream. The rule is also silent
-    when the other peer ended its stream or closed the connection before. The rule is also silent when the
-    capture lacks octets before the frame.
+    Silent when: a reset ends the stream, or when the capture ends before the stream ends. The rule is also
+    silent when the other peer ended its stream or closed the connection before. The rule is also silent when
+    the capture lacks octets before the frame.
     How to mend it: Write every frame completely, including its end octet. Send connection.close before you
     close the socket. Look for a crash, a killed process or a write timeout in the sender.
     """
-    case.report(F_FRAME_TRUNCATED, "the stream ends inside this frame")
+    case.report(F_FRAME_TRUNCATED, "the TCP stream ends inside this frame")

@@ -34,7 +34,7 @@ def commit_without_transaction(case: Case091) -> None:
 
     Demands: A client may send tx.commit only after tx.select on the same channel.
     Source: XML:tx.commit.transacted; XML:tx.select (doc)
-    Evidence: whether the channel is in transaction mode
+    Evidence: the mode of the channel (transaction mode or not)
     Why it matters: There is no transaction to commit: every earlier publish and acknowledgement took effect
     at once. The server closes the channel.
     Silent when: the capture lacks octets that were sent on the channel before the tx.commit.
@@ -54,9 +54,9 @@ def rollback_without_transaction(case: Case091) -> None:
 
     Demands: A client may send tx.rollback only after tx.select on the same channel.
     Source: XML:tx.rollback.transacted; XML:tx.select (doc)
-    Evidence: whether the channel is in transaction mode
-    Why it matters: Every earlier publish and acknowledgement has already taken effect and cannot be undone.
-    The server closes the channel.
+    Evidence: the mode of the channel (transaction mode or not)
+    Why it matters: There is no transaction to roll back: every earlier publish and acknowledgement has
+    already taken effect and cannot be undone. The server closes the channel.
     Silent when: the capture lacks octets that were sent on the channel before the tx.rollback.
     How to mend it: Send tx.select once on each new channel before the first message of the transaction, also
     after the channel was reopened. Send tx.rollback on the channel on which the messages were published.
@@ -74,7 +74,7 @@ def transaction_with_confirms(case: Case091) -> None:
 
     Demands: A client must not send tx.select on a channel in confirm mode.
     Source: RMQ:docs/confirms
-    Evidence: whether the channel is in confirm mode
+    Evidence: the mode of the channel (confirm mode or not)
     Why it matters: Transactions and confirm mode exclude each other on a channel. RabbitMQ closes the channel
     when a client sends both tx.select and confirm.select.
     Silent when: the capture lacks octets that were sent on the channel before the tx.select.
@@ -97,10 +97,10 @@ def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
     Evidence: the tx.commit methods that are not answered yet
     Why it matters: The peers may disagree whether the method belongs to the transaction. RabbitMQ closes
     the connection with reply-code 504 (channel-error) if the commit still waits for a queue.
-    Silent when: the client closes the channel, or when the client answers the server. The rule is also silent
-    when the capture lacks octets that were sent on the channel before the method. The finding is reported as
-    possible, not as certain, for servers other than RabbitMQ. The rule reports the fault only once per
-    connection.
+    Silent when: the client closes the channel, or when the method answers a request of the server. The rule
+    is also silent when the capture lacks octets that were sent on the channel before the method. The finding
+    is reported as possible, not as certain, for servers other than RabbitMQ. The rule reports the fault only
+    once per connection.
     How to mend it: Wait for tx.commit-ok before sending anything else on the channel. Do not share a
     transactional channel between threads. Use one channel per thread.
     """
@@ -127,10 +127,10 @@ def mandatory_in_transaction(case: Case091) -> None:
     and what the basic.return means for the transaction.
     Silent when: the capture lacks octets that were sent on the channel before the message. The rule reports
     the fault only once per connection.
-    Only possible because: The capture does not show whether the application relies on the outcome.
-    How to mend it: Publish mandatory messages on a channel without a transaction. On RabbitMQ, use publisher
-    confirms on this channel. In a transaction, do not decide from a basic.return whether the transaction
-    succeeded.
+    Only possible because: The capture does not show whether the application relies on basic.return.
+    How to mend it: Publish mandatory messages on a channel without a transaction. With RabbitMQ, use a
+    channel in confirm mode for such messages. In a transaction, do not decide from a basic.return whether the
+    transaction succeeded.
     """
     case.report_once(
         TX_MANDATORY, "a message is published in a transaction with the mandatory flag", POSSIBLE, {}
@@ -151,10 +151,9 @@ def immediate_in_transaction(case: Case091) -> None:
     and what the basic.return means for the transaction.
     Silent when: the capture lacks octets that were sent on the channel before the message. The rule reports
     the fault only once per connection.
-    Only possible because: The capture does not show whether the application relies on the outcome.
-    How to mend it: Publish immediate messages on a channel without a transaction. On RabbitMQ, use publisher
-    confirms on this channel. In a transaction, do not decide from a basic.return whether the transaction
-    succeeded.
+    Only possible because: The capture does not show whether the application relies on basic.return.
+    How to mend it: Publish immediate messages on a channel without a transaction. In a transaction, do not
+    decide from a basic.return whether the transaction succeeded.
     """
     case.report_once(
         TX_IMMEDIATE, "a message is published in a transaction with the immediate flag", POSSIBLE, {}

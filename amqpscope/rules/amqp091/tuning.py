@@ -150,14 +150,14 @@ C_TUNEOK_CHMAX_NOTNULL: Final = RULES.rule(
 def no_channel_max(case: Case091) -> None:
     """A client leaves channel-max at 0 in connection.tune-ok, as the server did in connection.tune.
 
-    Demands: The channel-max in connection.tune-ok must not be null.
+    Demands: The channel-max in connection.tune-ok must not be "null".
     Source: XML:connection.tune-ok.channel-max assert notnull
     Evidence: a channel-max of 0 in connection.tune-ok
-    Why it matters: The specification wants a value other than null. Most peers understand 0 as "no limit",
-    that is, 65535 channels.
+    Why it matters: The specification forbids the value "null". Most peers understand 0 as "no limit", that
+    is, 65535 channels.
     Silent when: the server has set a limit in connection.tune. If the server has set a limit, another rule
     (amqp091/C-TUNEOK-CHMAX-LE) reports the 0.
-    Only possible because: The specification does not say whether 0 counts as null.
+    Only possible because: The specification does not say whether 0 counts as "null".
     How to mend it: Set channel-max in connection.tune-ok to the number of channels that the client needs at
     most, for example 2047, or to 65535 for all channel numbers.
     """

@@ -28,10 +28,10 @@ T_SHORTSTR_NUL: Final = RULES.rule(
 Demands: A short string must not contain a zero octet.
 Source: GS:4.2.5.3; GS:4.2.1 string-char
 Evidence: the short strings in arguments, properties and names of field tables
-Why it matters: Receivers written in C take the zero octet for the end of the string, so they read another
+Why it matters: Receivers written in C treat the zero octet as the end of the string, so they read another
 value. RabbitMQ does not look for zero octets in short strings.
-Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
+properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Reject or remove zero octets before encoding a short string such as a queue name, exchange
@@ -49,12 +49,12 @@ Source: GS:4.2.5.3; ERR:16
 Evidence: the short strings in arguments, properties and names of field tables
 Why it matters: Many clients cannot read a string that is not UTF-8. RabbitMQ refuses such a string in
 methods (reply-code 501, frame-error), but not in messages.
-Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
+properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
-How to mend it: Encode all short strings as UTF-8, not as Latin-1 or another character set. Carry binary
-identifiers in hexadecimal or Base64, or in a header value.
+How to mend it: Encode all short strings as UTF-8, not as Latin-1 or another character set. Encode binary
+identifiers in hexadecimal or Base64, or put them into a header value.
 """
 
 
@@ -68,8 +68,8 @@ Source: GS:4.2.5.3; GS:4.2.5.5; GS:4.10.1
 Evidence: the length of the string or table, and the octets that are left in the payload
 Why it matters: The receiver gets an incomplete value and cannot read the rest of the payload. The connection
 is lost, too.
-Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
+properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Compute the length of a string or table in octets after encoding, not in characters. Make sure
@@ -86,8 +86,8 @@ Demands: A name in a field table must not have more than 128 characters.
 Source: GS:4.2.5.5
 Evidence: the names in field tables
 Why it matters: A receiver that has no room for the long name refuses the table, or shortens the name.
-Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
+properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Keep the names of headers and arguments at 128 characters or below. Move long data from the
@@ -109,8 +109,8 @@ Source: GS:4.2.5.5
 Evidence: the names in each field table
 Why it matters: Each receiver decides which of the two values of the name is valid, so different receivers can
 read different tables.
-Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
+properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Replace an existing field instead of appending a second one when building a table. Before
@@ -121,15 +121,15 @@ code adds a header to a forwarded message, it must check whether the header is p
 T_TABLE_TAG: Final = RULES.rule(
     "T-TABLE-TAG", "IMPLIED", "tier A", answer="connection.close 502", proved="properties"
 )
-"""A peer sends a field table with a value whose type tag stands for no type.
+"""A peer sends a field table with a value whose type tag is not defined.
 
 Demands: Each value in a table or array must begin with a known type tag (t b B s u I i l f d D S A T F V x,
 or U and L of the specification's grammar).
 Source: GS:4.2.1 field-value; ERR:3
 Evidence: the type tags of the values
 Why it matters: The receiver cannot know the length of the value, so the rest of the table is unreadable.
-Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
+properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Encode each value with one of the defined type tags, in upper or lower case as defined. Check
@@ -147,8 +147,8 @@ Source: GS:4.2.5.5; ERR:4
 Evidence: the end of the last value, and the length field
 Why it matters: Length and content disagree, so the receiver misreads the values or everything after them.
 RabbitMQ closes the connection with reply-code 541 (internal-error), or drops it.
-Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
-in the properties of a message, the finding is reported as possible, not as certain, because a server forwards
+Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
+properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Write the length after encoding the content, as the exact number of octets that follow the
@@ -191,11 +191,11 @@ def table_in_the_printed_dialect(case: Case091) -> None:
     """A client sends a RabbitMQ or LavinMQ server a field table with type tags that only the specification's
     grammar defines.
 
-    Demands: A peer must use the type tags 's', 'l', 'L', 'U' and the sign of decimals with the meaning that
-    they have in the dialect of the other peer. Each peer uses either the dialect of the specification or the
-    dialect of RabbitMQ.
+    Demands: A peer must encode field tables in the dialect that the other peer uses: that of the
+    specification or that of RabbitMQ. The two dialects differ in the type tags 's', 'l', 'L' and 'U', and in
+    the sign of decimals.
     Source: GS:4.2.1 field-value; ERR:3; ERR:4
-    Evidence: the product in the properties of the peer, and the types of the fields in the table
+    Evidence: the product name of the server in connection.start, and the type tags in the field table
     Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ reads
     another table than the client sent, or closes the connection.
     Silent when: the table can also be read in RabbitMQ's dialect, or when the server's connection.start was
@@ -245,13 +245,13 @@ def timestamp_far_off(case: Case091, seconds: int) -> None:
 
     Demands: A timestamp must be the number of whole seconds since the beginning of 1970, in 64 bits.
     Source: GS:4.2.5.4
-    Evidence: the property timestamp, and values with the type tag 'T'
+    Evidence: the property `timestamp`, and values with the type tag 'T'
     Why it matters: Often the sender wrote milliseconds instead of seconds. Receivers read a timestamp in
     milliseconds as a date some 50000 years in the future.
     Silent when: the capture lacks octets before the message, or when the rule has already reported the fault
     on the same connection.
     Only possible because: The {peer} may have set this timestamp on purpose.
-    How to mend it: Write timestamp in whole seconds since 1970-01-01 UTC. If the clock of the application
+    How to mend it: Write the timestamp in whole seconds since 1970-01-01 UTC. If the clock of the application
     counts milliseconds, divide by 1000 first, or carry milliseconds in a header instead.
     """
     message = f"the timestamp {seconds} is not a plausible number of seconds"

@@ -139,10 +139,10 @@ def exchange_name_too_long(case: Case091) -> None:
     Source: XML domain exchange-name assert length 127
     Evidence: the exchange names in all methods
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
-    (syntax-error), so the application perhaps does not work there. RabbitMQ accepts 255 octets.
+    (syntax-error), so the application may fail with that broker. RabbitMQ accepts 255 octets.
     Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
     on the same connection. The finding is reported as possible, not as certain, when the server sends the
-    name, because a client has chosen it.
+    name, because a client has chosen the name.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Shorten the exchange name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters.
@@ -164,17 +164,17 @@ def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     Source: XML domain exchange-name assert regexp
     Evidence: the exchange names in all methods
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
-    (syntax-error), so the application perhaps does not work there. RabbitMQ accepts any name.
+    (syntax-error), so the application may fail with that broker. RabbitMQ accepts any name.
     Silent when: the capture lacks octets before the method. The rule is also silent when another rule has
     already reported the fault on the same connection, for example amqp091/X-DECL-SYNTAX when the client
     declared an exchange. The finding is reported as possible, not as certain, when the server sends the name,
-    because a client has chosen it.
+    because a client has chosen the name.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. If names are
     built from other texts, replace all other characters, such as spaces and slashes.
     """
     if not case.was_reported(X_DECL_SYNTAX):
-        message = f"the exchange name contains the character {character!a}"
+        message = f"the exchange name contains the character {character!a}, which the specification forbids"
         evidence: dict[str, object] = {"character": ascii(character)}
         case.report_once(T_XNAME_RE, message, _certainty(case), evidence)
 
@@ -191,10 +191,10 @@ def queue_name_too_long(case: Case091) -> None:
     Source: XML domain queue-name assert length 127
     Evidence: the queue names in all methods, including queue.declare-ok
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
-    (syntax-error), so the application perhaps does not work there. RabbitMQ accepts 255 octets.
+    (syntax-error), so the application may fail with that broker. RabbitMQ accepts 255 octets.
     Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
     on the same connection. The finding is reported as possible, not as certain, when the server sends the
-    name, because a client may have chosen it.
+    name, because a client may have chosen the name.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Shorten the queue name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters. Replace long parts of generated names by a digest.
@@ -216,7 +216,7 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     Source: XML domain queue-name assert regexp
     Evidence: the queue names in all methods
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
-    (syntax-error), so the application perhaps does not work there. RabbitMQ accepts any name.
+    (syntax-error), so the application may fail with that broker. RabbitMQ accepts any name.
     Silent when: the capture lacks octets before the method, or when the name begins with `amq.`, because
     brokers generate such names. The rule is also silent when another rule has already reported the fault on
     the same connection, for example amqp091/Q-DECL-SYNTAX when the client declared a queue. The finding is
@@ -226,7 +226,7 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     built from other texts, replace all other characters, such as spaces and slashes.
     """
     if not case.was_reported(Q_DECL_SYNTAX):
-        message = f"the queue name contains the character {character!a}"
+        message = f"the queue name contains the character {character!a}, which the specification forbids"
         evidence: dict[str, object] = {"character": ascii(character)}
         case.report_once(T_QNAME_RE, message, _certainty(case), evidence)
 
@@ -279,7 +279,7 @@ T_REPLYCODE_NOTNULL: Final = RULES.rule(
 
 
 def reply_code_zero(case: Case091) -> None:
-    """A peer sends a close or basic.return with reply-code 0.
+    """A peer sends connection.close, channel.close or basic.return with reply-code 0.
 
     Demands: The reply-code in connection.close, channel.close and basic.return must not be 0.
     Source: XML domain reply-code assert notnull
@@ -303,14 +303,14 @@ T_REPLYTEXT_NOTNULL: Final = RULES.rule(
 
 
 def no_reply_text(case: Case091) -> None:
-    """A peer sends a close or basic.return with an empty reply-text.
+    """A peer sends connection.close, channel.close or basic.return with an empty reply-text.
 
     Demands: The reply-text in connection.close, channel.close and basic.return must not be empty.
     Source: XML domain reply-text assert notnull
     Evidence: the reply-text
     Why it matters: With an empty reply-text, the log of the other peer contains no reason. The specification
-    demands a reply-text that is not null, but does not define what null means for a string. Py-amqp and other
-    clients leave reply-text empty.
+    demands a reply-text that is not "null", but does not define what "null" means for a string. Py-amqp and
+    other clients leave reply-text empty.
     Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
     the same connection.
     How to mend it: Fill reply-text with a short reason, for example "Normal shutdown" with reply-code 200, or
@@ -377,18 +377,18 @@ T_RESERVED_CONN: Final = RULES.rule(
 
 
 def retired_field_of_the_connection(case: Case091, name: str) -> None:
-    """A peer sends connection.open or connection.open-ok with a value in a retired field: capabilities,
-    insist or known-hosts.
+    """A peer sends connection.open or connection.open-ok with a value in a retired field: `capabilities`,
+    `insist` or `known-hosts`.
 
-    Demands: The retired fields capabilities, insist and known-hosts must be empty or 0.
+    Demands: The retired fields `capabilities`, `insist` and `known-hosts` must be empty or 0.
     Source: XML:connection.open reserved-1/reserved-2; XML:connection.open-ok reserved-1
     Evidence: the retired fields of connection.open and connection.open-ok
     Why it matters: The fault does little harm, because receivers ignore the retired fields. Pika and
-    librabbitmq always set insist.
+    librabbitmq always set the field `insist`.
     Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
     the same connection.
-    How to mend it: Encode capabilities and known-hosts as empty strings and insist as 0. Remove the code that
-    sets the retired fields for older versions of the protocol.
+    How to mend it: Encode `capabilities` and `known-hosts` as empty strings, and `insist` as 0. Remove the
+    code that sets the retired fields for older versions of the protocol.
     """
     rule = T_RESERVED_CONN
     case.report_once(
@@ -422,11 +422,11 @@ T_RESERVED_XDECL: Final = RULES.rule("T-RESERVED-XDECL", "MUST", "tier A", by="c
 
 
 def retired_bit_of_declare(case: Case091, field: ArgumentField) -> None:
-    """A client sets the retired bit auto-delete or internal in exchange.declare, although the server does not
-    support this bit.
+    """A client sets the retired bit `auto-delete` or `internal` in exchange.declare, although the server does
+    not support this bit.
 
-    Demands: The retired bits auto-delete and internal of exchange.declare must be 0, unless the server
-    supports them.
+    Demands: The retired bits `auto-delete` and `internal` of exchange.declare must be 0 if the server does
+    not support them.
     Source: XML:exchange.declare reserved-2/reserved-3; ERR:25; ERR:26
     Evidence: the bits of exchange.declare, and the product name of the server
     Why it matters: The server ignores the bit. An exchange that should be auto-delete is never deleted.

@@ -39,16 +39,16 @@ WS_RSV: Final = RULES.rule("WS-RSV", "MUST", "keyword")
 """A peer sets a reserved bit of a WebSocket frame.
 
 Demands: The bits RSV1, RSV2 and RSV3 must be 0 unless the peers agreed on an extension that defines these
-bits. permessage-deflate defines RSV1 of the first frame of a message.
+bits. The extension permessage-deflate defines RSV1 for the first frame of a message.
 Source: RFC 6455, section 5.2; RFC 7692, section 6
 Evidence: the reserved bits, and Sec-WebSocket-Extensions of the response
-Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For
-example, the peer wrote a wrong length in an earlier frame, or sent compressed data that the other peer
-cannot decompress.
+Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For example,
+the peer may have written a wrong length in an earlier frame, or may have sent compressed data that the other
+peer cannot decompress.
 Silent when: octets that this peer sent before the frame were not captured, or when the peers agreed on an
 extension other than permessage-deflate.
-How to mend it: Compress only if permessage-deflate is in the server's response. Check the length of the
-previous frame.
+How to mend it: Compress messages only if the server's response contains the extension permessage-deflate.
+Check the length of the previous frame.
 """
 
 
@@ -59,8 +59,8 @@ Demands: The opcode of a frame must be 0, 1, 2, 8, 9 or 10.
 Source: RFC 6455, section 5.2
 Evidence: the opcode of the frame
 Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For example,
-the sender wrote a wrong length in an earlier frame, or wrote AMQP to the TCP connection without a WebSocket
-frame.
+the sender may have written a wrong length in an earlier frame, or may have written AMQP to the TCP connection
+without a WebSocket frame.
 Silent when: octets that this peer sent before the frame were not captured, or when the peers agreed on an
 extension that may define the opcode.
 How to mend it: Send AMQP through the WebSocket library only. Check the length of the previous frame.
@@ -101,7 +101,8 @@ whole message with a lock.
 WS_LENGTH: Final = RULES.rule("WS-LENGTH", "MUST", "keyword")
 """A peer writes the length of a frame with more octets than necessary, or writes a length of 2^63 or more.
 
-Demands: The length must be written with the fewest octets possible, and its most significant bit must be 0.
+Demands: The length must be written with the fewest octets possible. In a length of eight octets, the most
+significant bit must be 0.
 Source: RFC 6455, section 5.2
 Evidence: the length of the frame
 Why it matters: Receivers may close the connection.
