@@ -79,8 +79,8 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
     basic.ack acknowledges the wrong message.
     Silent when: the capture lacks the beginning of the channel, or when the channel of the basic.ack happens
     to use the same delivery-tag. On a connection with many channels, the rule searches only the first
-    channels for the delivery-tag. If none of these channels has the delivery-tag, B-ACK-KNOWN reports the
-    fault.
+    channels for the delivery-tag. If none of the searched channels has the delivery-tag, B-ACK-KNOWN reports
+    the fault.
     How to mend it: Store the channel together with each delivery and send the basic.ack on that channel.
     Applications that use several channels must not acknowledge deliveries of one channel on another channel.
     """
@@ -183,10 +183,10 @@ def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
     flag, and each tx.rollback or basic.recover that undoes a settlement
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on this channel.
-    Silent when: the capture lacks octets that were sent on the channel before the frame. The rule is also
-    silent when a tx.rollback has undone the earlier acknowledgement. The finding is reported as possible, not
-    as certain, when the server skipped delivery-tags, or when basic.recover returned the delivery to the
-    queue.
+    Silent when: the capture lacks octets that were sent on the channel before the second settlement. The rule
+    is also silent when a tx.rollback has undone the earlier acknowledgement. The finding is reported as
+    possible, not as certain, when the server skipped delivery-tags, or when basic.recover returned the
+    delivery to the queue.
     How to mend it: Settle each delivery exactly once, and remember that an acknowledgement with the multiple
     flag also settles all earlier deliveries. A common cause is that the message handler and an error path
     both settle the same delivery.
@@ -207,9 +207,9 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     is still unacknowledged.
     Source: XML:basic.ack.multiple.exists
     Evidence: the unacknowledged delivery-tags of the channel
-    Why it matters: RabbitMQ looks for the delivery with exactly this delivery-tag. If this delivery is
-    already settled, RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged
-    deliveries.
+    Why it matters: RabbitMQ looks for the delivery with exactly the delivery-tag of the basic.ack. If this
+    delivery is already settled, RabbitMQ closes the channel, even if the basic.ack covers other
+    unacknowledged deliveries.
     Silent when: the capture lacks octets that were sent on the channel before the basic.ack. The rule is also
     silent when the channel is being closed. The rule is also silent when another rule already reports that
     the delivery was sent with no-ack. The finding is reported as possible, not as certain, when basic.recover
@@ -243,7 +243,7 @@ def ack_of_delivery_without_acks(case: Case091, tag: int) -> None:
     requests
     Why it matters: With no-ack, a delivery counts as settled as soon as the server has sent the delivery. The
     server closes the channel because of the unexpected acknowledgement.
-    Silent when: the capture lacks octets that were sent on the channel before the frame.
+    Silent when: the capture lacks octets that were sent on the channel before the acknowledgement.
     How to mend it: Send no basic.ack, basic.reject or basic.nack for deliveries requested with no-ack. If the
     application wants to acknowledge, leave no-ack unset in basic.consume or basic.get.
     """

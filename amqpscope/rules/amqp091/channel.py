@@ -318,9 +318,9 @@ def crossing_close_never_answered(
     Why it matters: When two channel.close methods cross, each of them needs its own channel.close-ok. Without
     both answers, the channel number cannot be used again until the connection ends.
     Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close. The
-    rule is also silent when the last frame of the peer follows soon after that channel.close. The rule is
-    also silent when the capture lacks octets that were sent after the channel was opened. The finding is
-    reported as possible, not as certain, when the capture ends while the connection is still open. The
+    rule is also silent when the last frame of the peer follows soon after the other peer's channel.close. The
+    rule is also silent when the capture lacks octets that were sent after the channel was opened. The finding
+    is reported as possible, not as certain, when the capture ends while the connection is still open. The
     finding is also reported as possible, not as certain, when a correction of the capturing machine's clock
     may have made the waiting time look too long.
     How to mend it: While waiting for channel.close-ok, still answer a received channel.close with

@@ -286,7 +286,7 @@ def close_names_a_method_never_said(case: Case091, class_id: i64, method_id: i64
     Why it matters: A developer who looks for the cause of the close looks in the wrong place.
     Silent when: the capture lacks octets of either peer, or when the frames of the other peer were broken.
     The rule is also silent when the class-id and method-id name a method that the closing peer itself has
-    sent and that belongs to the class `connection`. For example, RabbitMQ names connection.tune.
+    sent and that belongs to the class `connection`, as RabbitMQ does with connection.tune.
     How to mend it: Set class-id and method-id of connection.close and channel.close to those of the received
     method that caused the error. If no received method caused the close, set both to 0.
     """

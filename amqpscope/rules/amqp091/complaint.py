@@ -244,18 +244,19 @@ F_HEARTBEAT_DISCARD: Final = RULES.rule("F-HEARTBEAT-DISCARD", "MUST", "tier B")
 def heartbeat_refused(case: Case091, code: i64) -> None:
     """A peer that does not use heartbeats closes an open connection because it received a heartbeat.
 
-    Demands: A peer that does not use heartbeats must discard received heartbeat frames without an error.
+    Demands: A peer that does not use heartbeats must discard received heartbeat frames without raising an
+    error.
     Source: GS:4.2.7
     Evidence: a heartbeat, followed by a connection.close that mentions the heartbeat and has the reply-code
     of a frame error
     Why it matters: A peer without heartbeats only has to ignore heartbeat frames. The connection is lost for
     no reason.
-    Silent when: the peers agreed on heartbeats. The rule is also silent when the reply-code is not one
-    of 501 (frame-error), 503 (command-invalid) and 505 (unexpected-frame). The rule is also silent when
-    the reply-text does not mention a heartbeat.
+    Silent when: the peers agreed to use heartbeats. The rule is also silent when the reply-code is not one of
+    501 (frame-error), 503 (command-invalid) and 505 (unexpected-frame). The rule is also silent when the
+    reply-text does not mention a heartbeat.
     Only possible because: The {peer} may have sent the close for another reason.
-    How to mend it: Discard heartbeat frames without an error, even when the heartbeat delay is agreed as 0.
-    Handle the heartbeat frame type before any check of channel or state.
+    How to mend it: Discard heartbeat frames without raising an error, even when the heartbeat delay is agreed
+    as 0. Handle the heartbeat frame type before any check of channel or state.
     """
     case.report(
         F_HEARTBEAT_DISCARD,

@@ -63,8 +63,8 @@ def confirms_in_transaction(case: Case091) -> None:
     channel when a client sends both tx.select and confirm.select.
     Silent when: the capture lacks octets that were sent on the channel before the confirm.select.
     How to mend it: Use either tx.select or confirm.select on a channel, never both. Applications that need
-    both open one channel for each. If channels come from a pool, do not use a transactional channel for
-    confirms.
+    both modes open one channel for each mode. If channels come from a pool, do not use a transactional
+    channel for confirms.
     """
     case.report(CF_TX_EXCL, "confirm.select is sent although the channel is in transaction mode")
 
@@ -82,7 +82,7 @@ def confirm_not_asked_for(case: Case091) -> None:
     basic.ack or basic.nack as an error and closes the connection.
     Silent when: the capture lacks octets that were sent on the channel before the basic.ack or basic.nack.
     How to mend it: Keep a confirm mode flag per channel and set it only by confirm.select. Send basic.ack and
-    basic.nack only while the flag is set, and clear it when the channel closes.
+    basic.nack only while the flag is set, and clear the flag when the channel closes.
     """
     case.report(CF_MODE, "the channel is not in confirm mode")
 

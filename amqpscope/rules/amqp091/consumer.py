@@ -263,7 +263,8 @@ def granted_beside_exclusive(case: Case091, consumer: Consumer, channel: Channel
     Why it matters: The client that asked for exclusive access is no longer the only consumer. The server
     distributes the messages among both consumers.
     Silent when: the exclusive consumer is on a connection that the capture does not show.
-    Only possible because: RabbitMQ's quorum queues do not support exclusive consumers.
+    Only possible because: The queue may be a quorum queue of RabbitMQ, which does not support exclusive
+    consumers.
     How to mend it: While a queue has an exclusive consumer, refuse every other basic.consume for the queue by
     channel.close (reply-code 403, access-refused). Look for exclusive consumers on all connections of the
     virtual host.
@@ -289,9 +290,9 @@ def recover_without_requeue(case: Case091) -> None:
     Demands: A client may send basic.recover to RabbitMQ only with requeue set.
     Source: ERR:2; RMQ:server rabbit_channel basic.recover_async
     Evidence: the requeue bit of basic.recover, and the product name of the server
-    Why it matters: The specification lets the server resend the messages to the same consumers. RabbitMQ
-    does not implement basic.recover without requeue, and closes the connection with reply-code 540
-    (not-implemented).
+    Why it matters: Without requeue, the specification lets the server resend the messages to the same
+    consumers. RabbitMQ does not implement basic.recover without requeue, and closes the connection with
+    reply-code 540 (not-implemented).
     Silent when: the server does not identify itself as RabbitMQ.
     How to mend it: Set requeue in basic.recover when the server is RabbitMQ, or use basic.nack or
     basic.reject with requeue for single deliveries.

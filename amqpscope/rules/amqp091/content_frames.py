@@ -46,7 +46,8 @@ def content_on_channel_0(case: Case091, problem: Problem) -> None:
 F_CONTENT_HEADER_NEXT: Final[str] = RULES.rule(
     "F-CONTENT-HEADER-NEXT", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
-"""A peer sends another frame on a channel on which the content header of the preceding method is due.
+"""The content header of the preceding method is due on a channel, but the peer sends a different frame on
+this channel.
 
 Demands: After basic.publish, basic.return, basic.deliver or basic.get-ok, the next frame of the sender on the
 channel must be the content header.
@@ -56,8 +57,8 @@ Why it matters: The message and the connection are lost (reply-code 505, unexpec
 cause is two threads that use the same channel.
 Silent when: the sender closes the channel, or when the sender answers a close of the other peer. The rule is
 also silent when the capture lacks the method or octets between the method and the frame.
-How to mend it: Write the method, the content header and the body of a message under one lock. No other frame
-of the channel may come between them. Applications must not share a channel between threads without
+How to mend it: Write the method, the content header and the body of a message under one lock, so that no
+other frame of the channel comes between them. Applications must not share a channel between threads without
 synchronization.
 """
 
@@ -124,8 +125,8 @@ Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The body belongs to no message, so the receiver cannot process it. The connection is lost
 (reply-code 505, unexpected-frame).
 Silent when: the capture lacks frames before the body frame on the channel.
-How to mend it: Send body frames only after a method and its content header, and stop when body-size octets
-have been sent. Write all frames of a message on the same channel under one lock.
+How to mend it: Send body frames only after a method and its content header, and stop when as many octets as
+body-size have been sent. Write all frames of a message on the same channel under one lock.
 """
 
 
@@ -175,8 +176,9 @@ have content.
 Demands: The class-id of a content header must equal the class-id of the preceding method (60).
 Source: GS:4.2.6.1; GS:4.2.6
 Evidence: the class-id of the content header and of the preceding method
-Why it matters: The receiver cannot read the properties. The connection is lost: the specification names
-both reply-code 501 (frame-error) and 505 (unexpected-frame) for this fault, and RabbitMQ uses 505.
+Why it matters: The receiver cannot read the properties of the message. The connection is lost: the
+specification names both reply-code 501 (frame-error) and 505 (unexpected-frame) for this fault, and RabbitMQ
+uses 505.
 Silent when: the capture lacks octets before the content header.
 How to mend it: Write class-id 60 (basic) into the content header, equal to the class-id of the preceding
 method. Check the byte order of the class-id field.
@@ -253,7 +255,7 @@ F_BODY_EMPTY: Final[str] = RULES.rule(
 
 
 def body_of_no_octets(case: Case091) -> None:
-    """A peer sends a body frame without octets inside a message.
+    """A peer sends an empty body frame inside a message.
 
     Demands: A body frame must have at least one octet, because an empty body frame marks a message that a
     server abandons.
@@ -262,8 +264,8 @@ def body_of_no_octets(case: Case091) -> None:
     Why it matters: RabbitMQ ignores an empty body frame, so the fault does little harm. The specification
     lets a server abandon an unfinished message by sending an empty body frame, but no known server does so.
     Silent when: the rule has already reported an empty body frame on the same connection.
-    How to mend it: Send a body frame only when at least one octet of the body is left. Check the loop that
-    splits the body into frames for an empty first or last piece.
+    How to mend it: Send a body frame only when at least one octet of the body is left. In the loop that
+    splits the body into frames, check for an empty first or last piece.
     """
     case.report_once(F_BODY_EMPTY, "the body frame has no octets", CERTAIN, {})
 

@@ -82,8 +82,8 @@ def not_done_and_not_said(
     deletes itself.
     Only possible because: No capture can prove this fault, because a client that the capture does not show,
     or the server itself, may have deleted the queue or exchange.
-    How to mend it: When no-wait is set, omit only the -ok method. Still report each error. If the request
-    fails, close the channel or the connection with the reply-code of the failure.
+    How to mend it: When no-wait is set, omit only the reply method, and still report each error. If the
+    request fails, close the channel or the connection with the reply-code of the failure.
     """
     message = (
         f"the server does not find {what} {shown(name)}, although it did not refuse the {known.method} with "
@@ -109,9 +109,9 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     the channel.
     Silent when: the capture lacks octets of the connection, or when the server's error may be about a missing
     queue. The finding is reported as possible, not as certain, for amq.headers and amq.match, because a
-    server may lack the exchange type headers.
-    Possible because: The {peer} may lack this exchange because the {peer} does not support the exchange
-    type headers.
+    server may lack the exchange type `headers`.
+    Possible because: The {peer} may lack this exchange because the {peer} does not support the exchange type
+    `headers`.
     How to mend it: When a virtual host is created, let the server create `amq.direct`, `amq.fanout` and the
     amq exchange of every other standard type that the server supports. When the server starts, let the
     server create standard exchanges that are missing. Refuse to delete a standard exchange.
@@ -193,7 +193,8 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
 
     Demands: If exchange.delete sets if-unused, the server must keep an exchange that still has bindings.
     Source: XML:exchange.delete.if-unused.in-use
-    Evidence: the bindings of the exchange that amqpscope knows from the capture, and exchange.delete-ok
+    Evidence: the bindings of the exchange, as far as amqpscope knows them from the capture, and
+    exchange.delete-ok
     Why it matters: The client wanted to delete the exchange only if the exchange has no bindings. Messages
     that other clients publish to the deleted exchange are lost.
     Silent when: the capture lacks octets of a connection to this server, or when another client may have

@@ -37,9 +37,9 @@ certain only under two conditions: the server refuses the request with reply-cod
 same connection had already deleted the exchange or received a reply-code 404 (not-found) for the exchange. In
 all other cases, the finding is reported as possible, because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
-How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Do
-not delete an exchange that is already deleted. Run cleanup code on a channel of its own, so that a close
-with reply-code 404 (not-found) interrupts no other work.
+How to mend it: Delete each exchange once, and make only one part of the application responsible for the
+deletion. Do not delete an exchange that is already deleted. Run cleanup code on a channel of its own, so that
+a close with reply-code 404 (not-found) interrupts no other work.
 """
 
 
@@ -80,7 +80,7 @@ only under two conditions: the server refuses the request with reply-code 404 (n
 connection had already deleted the exchange or received a reply-code 404 (not-found) for the exchange. In all
 other cases, the finding is reported as possible, because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
-How to mend it: Send exchange.unbind before deleting either exchange. Leave the exchange.unbind out after an
+How to mend it: Send exchange.unbind before deleting either exchange. Do not send exchange.unbind after an
 exchange.delete, because deleting an exchange removes its bindings.
 """
 
@@ -144,7 +144,7 @@ only under two conditions: the server refuses the request with reply-code 404 (n
 connection had already deleted the queue or received a reply-code 404 (not-found) for the queue. In all other
 cases, the finding is reported as possible, because another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
-How to mend it: Send queue.unbind before deleting the queue. Leave the queue.unbind out after a queue.delete,
+How to mend it: Send queue.unbind before deleting the queue. Do not send queue.unbind after a queue.delete,
 because deleting a queue removes its bindings.
 """
 
@@ -166,7 +166,7 @@ only under two conditions: the server refuses the request with reply-code 404 (n
 connection had already deleted the exchange or received a reply-code 404 (not-found) for the exchange. In all
 other cases, the finding is reported as possible, because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
-How to mend it: Send queue.unbind before deleting the exchange. Leave the queue.unbind out after an
+How to mend it: Send queue.unbind before deleting the exchange. Do not send queue.unbind after an
 exchange.delete, because deleting an exchange removes its bindings.
 """
 
@@ -207,9 +207,10 @@ only under two conditions: the server refuses the request with reply-code 404 (n
 connection had already deleted the queue or received a reply-code 404 (not-found) for the queue. In all other
 cases, the finding is reported as possible, because another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
-How to mend it: Delete each queue once, and let only one part of the application own the deletion. Do not
-delete a queue that is already deleted, or that deletes itself (auto-delete, exclusive). Run cleanup code
-on a channel of its own, so that a close with reply-code 404 (not-found) interrupts no other work.
+How to mend it: Delete each queue once, and make only one part of the application responsible for the
+deletion. Do not delete a queue that is already deleted, or that deletes itself (auto-delete, exclusive). Run
+cleanup code on a channel of its own, so that a close with reply-code 404 (not-found) interrupts no other
+work.
 """
 
 

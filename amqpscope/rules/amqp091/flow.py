@@ -32,8 +32,8 @@ def content_while_stopped(case: Case091) -> None:
     silent when the capture lacks octets that were sent after the channel was opened. The rule ignores
     messages that the server sends by basic.return or basic.get-ok.
     How to mend it: For each channel, store the field `active` of the last channel.flow. After channel.flow-ok
-    with active=0, hold back new content until a channel.flow with active=1 arrives. Check the state in every
-    thread that publishes on the channel.
+    with active=0, hold back new content until a channel.flow with active=1 arrives. Check the stored field in
+    every thread that publishes on the channel.
     """
     case.report(
         CH_FLOW_STOP,
@@ -58,8 +58,8 @@ def flow_confirmed_otherwise(case: Case091, asked: bool, packet: int) -> None:
     answers.
     Source: XML:channel.flow-ok.active
     Evidence: the field `active` of channel.flow and of channel.flow-ok
-    Why it matters: The peers disagree whether content may be sent on the channel. As a result, messages
-    stall, or arrive at a receiver that has no room for messages.
+    Why it matters: The peers disagree whether content may be sent on the channel. Messages stall, or arrive
+    at a receiver that has no room for messages.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Copy the field `active` of the received channel.flow into channel.flow-ok. Answer several
     channel.flow methods in the order of their arrival.
@@ -85,8 +85,8 @@ def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
     Source: XML:channel.flow.bidirectional
     Evidence: the delay between channel.flow and channel.flow-ok, and the content that the peer sends in
     between
-    Why it matters: A receiver that sends channel.flow to stop content has no room for more. A sender that
-    answers late overloads the receiver.
+    Why it matters: A receiver that sends channel.flow to stop content has no room for more content. A sender
+    that answers late overloads the receiver.
     Silent when: the rule has already reported the fault on the same connection. The rule is also silent when
     the capture lacks octets that were sent after the channel was opened.
     Only possible because: The {peer}'s application may not yet have read the channel.flow.

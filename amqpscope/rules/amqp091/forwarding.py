@@ -108,9 +108,9 @@ def way_altered(content: Content, came: Content) -> Finding:
     direct reply-to. The rule is also silent when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program that the capture does not show
     may have published a message with the same message-id or body.
-    How to mend it: Store the exchange and the routing key of basic.publish with the message, and copy
-    both into basic.deliver and basic.get-ok. Do not replace them with the routing key of a binding or
-    the name of an intermediate exchange.
+    How to mend it: Store the exchange and the routing key of basic.publish with the message, and copy both
+    into basic.deliver and basic.get-ok. Do not replace the exchange or the routing key with the routing key
+    of a binding or the name of an intermediate exchange.
     """
     message = (
         f"the message is delivered with exchange {content.exchange[:60]!r} and routing key "
@@ -135,7 +135,8 @@ def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
     messages of another virtual host.
     Silent when: the message was also published in the virtual host of the delivery, or when the message has
     no message-id. The rule is also silent when the capture lacks octets of a connection to this server.
-    Only possible because: Federation and shovels move messages between virtual hosts legitimately.
+    Only possible because: RabbitMQ's federation and shovels may legitimately move messages between virtual
+    hosts.
     How to mend it: Include the virtual host in every lookup of exchanges, queues and bindings. Make sure that
     entities with the same name in two virtual hosts never share storage.
     """
@@ -340,14 +341,14 @@ def not_said_to_come_again(content: Content, before: Content) -> Finding:
     Evidence: the deliveries that are unsettled when a channel or connection ends, and later deliveries of the
     same messages
     Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
-    Without the bit, the work may be done twice.
+    Without the redelivered bit, the work may be done twice.
     Silent when: the message may have been published again, or when the capture lacks octets of a connection
     to this server.
     Only possible because: No capture can prove this fault, because a program that the capture does not show
     may have published a message with the same message-id or body.
     How to mend it: Mark a message as delivered at its first delivery. Set the redelivered bit on every later
     delivery. Deliveries after a basic.reject or basic.nack with requeue, and deliveries after a channel or
-    connection has ended, also need the bit.
+    connection has ended, also need the redelivered bit.
     """
     message = (
         f"the message was delivered before, in packet {int(before.spot.packet)}, but the redelivered bit is "
@@ -367,7 +368,7 @@ def recovered_and_not_said(content: Content, before: Content) -> Finding:
     Evidence: the messages that are unacknowledged when basic.recover arrives, and later deliveries of
     these messages
     Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
-    Without the bit, the work may be done twice.
+    Without the redelivered bit, the work may be done twice.
     Silent when: the message may have been published again, or when the capture lacks octets of a connection
     to this server.
     Only possible because: No capture can prove this fault, because a program that the capture does not show
@@ -394,7 +395,7 @@ def recovered_async_and_not_said(content: Content, before: Content) -> Finding:
     Evidence: the messages that are unacknowledged when basic.recover-async arrives, and later deliveries
     of these messages
     Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
-    Without the bit, the work may be done twice.
+    Without the redelivered bit, the work may be done twice.
     Silent when: the message may have been published again, or when the capture lacks octets of a connection
     to this server.
     Only possible because: No capture can prove this fault, because a program that the capture does not show

@@ -83,8 +83,8 @@ Demands: Heartbeats must use channel 0.
 Source: GS:4.2.3; GS:4.2.7
 Evidence: the type and the channel number of the frame
 Why it matters: A heartbeat belongs to the whole connection and not to a channel. Brokers close the
-connection. One section of the specification names reply-code 503 (command-invalid), and another section
-names 501 (frame-error). RabbitMQ sends 505 (unexpected-frame).
+connection. For this fault, one section of the specification names reply-code 503 (command-invalid), and
+another section names 501 (frame-error). RabbitMQ sends reply-code 505 (unexpected-frame).
 Silent when: the capture lacks octets before the frame.
 How to mend it: Write channel number 0 into every heartbeat frame, and send heartbeats per connection instead
 of per channel.
@@ -162,8 +162,8 @@ F_METHOD_ARGS: Final[str] = RULES.rule(
 Demands: The payload of a method must contain all arguments of the method, complete and in order.
 Source: GS:4.2.4; GS:2.3.5.1; XML constant syntax-error
 Evidence: arguments that go beyond the end of the payload
-Why it matters: The receiver lacks some arguments and closes the connection (RabbitMQ with reply-code 501
-(frame-error)).
+Why it matters: The receiver lacks some arguments and closes the connection, RabbitMQ with reply-code 501
+(frame-error).
 Silent when: the capture lacks a part of the frame, or octets before the frame.
 How to mend it: Encode every argument that the specification lists for the method, in the order of the list,
 including reserved arguments and the octet that holds the bits. Calculate the frame size from the encoded
@@ -203,8 +203,8 @@ def method_of_the_other_peer(case: Case091, name: str) -> None:
     basic.cancel are valid in both directions.
     Silent when: the capture lacks octets before the method. If the beginning of the connection was not
     captured, the directions of methods may be the only evidence of which peer is the client.
-    How to mend it: Check which role the specification allows for the method, and send only methods of your
-    role. Never answer an unexpected method with a copy of that method.
+    How to mend it: Check which role the specification allows for the method, and send only methods that your
+    role may send. Never answer an unexpected method with a copy of that method.
     """
     if case.me.whole:
         who = "a client" if case.me.by_client else "a server"

@@ -231,9 +231,9 @@ def mechanism_not_offered(case: Case091, mechanism: str) -> None:
     Evidence: the mechanisms in connection.start, and the mechanism in connection.start-ok
     Why it matters: The server cannot authenticate the client, and closes the socket.
     Silent when: connection.start was not captured, or when connection.start offers no mechanism.
-    How to mend it: Split the mechanisms of connection.start at the spaces, and send one of these names
-    unchanged in connection.start-ok. If the client supports none of the offered mechanisms, report an error
-    instead of sending connection.start-ok.
+    How to mend it: Split the mechanisms of connection.start at the spaces, and send one of the resulting
+    names unchanged in connection.start-ok. If the client supports none of the offered mechanisms, report an
+    error instead of sending connection.start-ok.
     """
     case.report(
         C_STARTOK_MECH_OFFERED,
@@ -253,7 +253,7 @@ def weaker_mechanism_than_offered(case: Case091, mechanism: str, better: str) ->
 
     Demands: A client should choose the strongest offered mechanism that it supports.
     Source: XML:connection.start-ok.mechanism.security
-    Evidence: the offered mechanisms, the chosen mechanism, and whether the connection uses TLS
+    Evidence: the offered mechanisms, the chosen mechanism, and the use of TLS on the connection
     Why it matters: With PLAIN or AMQPLAIN, anyone who can read the connection learns the password. With
     ANONYMOUS, the client proves no identity at all.
     Silent when: connection.start was not captured.
@@ -313,8 +313,8 @@ def locale_not_offered(case: Case091) -> None:
     Why it matters: The server may refuse the connection or send its reply-texts in another language. RabbitMQ
     ignores the locale of connection.start-ok.
     Silent when: connection.start was not captured, or when connection.start offers no locale.
-    How to mend it: Split the locales of connection.start at the spaces, and send one of these names unchanged
-    in connection.start-ok. A server must always offer the locale `en_US`.
+    How to mend it: Split the locales of connection.start at the spaces, and send one of the resulting names
+    unchanged in connection.start-ok. A server must always offer the locale `en_US`.
     """
     case.report(
         C_STARTOK_LOCALE_OFFERED,

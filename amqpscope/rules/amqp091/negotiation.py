@@ -79,7 +79,7 @@ def server_out_of_order(case: Case091, name: str) -> None:
     Source: G:connection open-connection; GS:2.2.4
     Evidence: the order of the methods in the connection set-up
     Why it matters: Client and server disagree about the state of the set-up, and have not agreed on the
-    values that the method negotiates.
+    values that a set-up method negotiates.
     Silent when: the capture lacks octets of either peer. The rule is also silent when one of the two peers
     had already sent a set-up method out of order.
     How to mend it: Use a state machine for the connection set-up. The order is connection.start;
@@ -165,8 +165,8 @@ def channel_too_early(case: Case091) -> bool:
     Silent when: the capture lacks octets of either peer, or when a set-up method was already sent out of
     order. The rule reports the fault only once per connection.
     How to mend it: As a client, send frames on channels other than 0 only after connection.open. As a server,
-    send frames on such channels only after connection.open-ok. Do not hand the connection to application
-    threads before the set-up is complete.
+    send frames on channels other than 0 only after connection.open-ok. Do not hand the connection to
+    application threads before the set-up is complete.
     """
     view = case.view
     if not case.me.whole or _OUT_OF_STEP in case.reported or (view.state == OPENING and case.me.by_client):

@@ -144,7 +144,7 @@ def frames_behind_a_refusal(case: Case091) -> None:
     socket and must not send anything more.
     Source: XML:connection.start.protocol-name; GS:4.2.2
     Evidence: the server's octets after its protocol header, and the FIN or RST of TCP
-    Why it matters: The peers have agreed on no version, so the client cannot interpret the frames.
+    Why it matters: The peers have not agreed on a version, so the client cannot interpret the frames.
     Silent when: the capture lacks the server's protocol header. The rule reports only the first frame after
     the server's protocol header.
     How to mend it: Close the socket as soon as the rejecting protocol header is written and flushed. Do not

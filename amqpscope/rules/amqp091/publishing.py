@@ -121,8 +121,8 @@ def other_user(case: Case091) -> None:
     Demands: The property user-id must equal the user name with which the client logged in.
     Source: RMQ:docs/validated-user-id
     Evidence: the login in connection.start-ok, and the property user-id
-    Why it matters: Receivers of the message treat user-id as verified by the broker. RabbitMQ therefore
-    closes the channel.
+    Why it matters: Receivers of the message treat user-id as verified by the broker. RabbitMQ closes the
+    channel if user-id is not the user name of the login.
     Silent when: the capture lacks the login. The rule is also silent when the login contains no user name
     (its mechanism is neither PLAIN nor AMQPLAIN). The rule is also silent when the server is neither RabbitMQ
     nor LavinMQ.

@@ -224,7 +224,7 @@ def another_name_declared(case: Case091, request: MethodRequest, name: str) -> N
     Why it matters: The client continues with a queue that it did not ask for, and may consume or delete the
     messages of that queue.
     Silent when: the queue.declare was not captured, or when the name belongs to another queue.declare that is
-    not answered yet. The rule ignores line breaks in a name, because brokers drop them.
+    not answered yet. The rule ignores line breaks in a name, because brokers remove them.
     How to mend it: In queue.declare-ok, repeat exactly the queue name of the queue.declare that it answers.
     Send the answers on a channel in the order of the requests, so that names do not get mixed up.
     """

@@ -125,13 +125,13 @@ def too_large_frame_not_refused(case: Case091, code: int) -> None:
     Evidence: the frame that is too large, and what its receiver sends next
     Why it matters: The sender does not learn that its frames are too large, and may fail with another
     receiver.
-    Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
-    but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
-    of the other peer. The finding is reported as possible, not as certain, when the peer closes with another
-    reply-code, because the peer may close for another reason.
+    Silent when: the peer may not yet have received the frame. The rule is also silent when the peer
+    continues, but answers nothing that was sent after the faulty frame. The rule is also silent when the
+    capture lacks octets of the other peer. The finding is reported as possible, not as certain, when the peer
+    closes with another reply-code, because the peer may close for another reason.
     How to mend it: Compare the size of every received frame, header and end octet included, with the
-    negotiated frame-max. If a received frame is larger, send connection.close with reply-code 501
-    (frame-error).
+    negotiated frame-max. If a received frame is larger than frame-max, send connection.close with reply-code
+    501 (frame-error).
     """
     _report(case, F_FRAME_SIZE_REACT, code, reply_code(501), POSSIBLE if code else CERTAIN)
 
@@ -150,12 +150,12 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     Source: GS:4.2.3
     Evidence: the faulty frame, and the reply-code of the next connection.close
     Why it matters: In practice, the fault does no harm. One passage of the specification demands reply-code
-    503 (command-invalid) for this fault, and another passage demands 501 (frame-error). RabbitMQ closes with
-    505 (unexpected-frame).
-    Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
-    but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
-    of the other peer. The finding is reported as possible, not as certain, when the peer closes with another
-    reply-code, because the peer may close for another reason.
+    503 (command-invalid) for this fault, and another passage demands 501 (frame-error). RabbitMQ closes the
+    connection with reply-code 505 (unexpected-frame).
+    Silent when: the peer may not yet have received the frame. The rule is also silent when the peer
+    continues, but answers nothing that was sent after the faulty frame. The rule is also silent when the
+    capture lacks octets of the other peer. The finding is reported as possible, not as certain, when the peer
+    closes with another reply-code, because the peer may close for another reason.
     How to mend it: Check the channel number of every received heartbeat frame and every received method of
     the class `connection`. If the channel number is not 0, send connection.close with reply-code 503
     (command-invalid).
@@ -182,12 +182,12 @@ def wrong_content_not_refused(case: Case091, code: int) -> None:
     Why it matters: The sender does not learn that its content frames were out of order. The receiver may
     treat a broken message as an intact message. RabbitMQ closes with reply-code 501 (frame-error) in some
     cases.
-    Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
-    but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
-    of the other peer. The finding is reported as possible, not as certain, when the peer closes with another
-    reply-code, because the peer may close for another reason.
-    How to mend it: Track for each channel which frame is due (method, content header or body), and how
-    many body octets are missing. If another frame arrives, send connection.close with reply-code 505
+    Silent when: the peer may not yet have received the frame. The rule is also silent when the peer
+    continues, but answers nothing that was sent after the faulty frame. The rule is also silent when the
+    capture lacks octets of the other peer. The finding is reported as possible, not as certain, when the peer
+    closes with another reply-code, because the peer may close for another reason.
+    How to mend it: Track for each channel which frame is due (method, content header or body), and how many
+    body octets are missing. If a frame arrives that is not due, send connection.close with reply-code 505
     (unexpected-frame).
     """
     _report(case, F_CONTENT_REACT, code, reply_code(505), POSSIBLE if code else CERTAIN)
@@ -213,9 +213,9 @@ def odd_name_not_refused(case: Case091, code: int) -> None:
     does not check the names, and no known broker checks them. The specification demands reply-code 503
     (syntax error), although the reply-code of syntax-error is 502.
     Silent when: the server may not yet have received the field table. The rule is also silent when the server
-    goes on, but answers nothing that was sent after the field table. The rule is also silent when the capture
-    lacks octets of the client. The finding is reported as possible, not as certain, when the server closes
-    with another reply-code, because the server may close for another reason.
+    continues, but answers nothing that was sent after the field table. The rule is also silent when the
+    capture lacks octets of the client. The finding is reported as possible, not as certain, when the server
+    closes with another reply-code, because the server may close for another reason.
     How to mend it: If strict conformance is required, check the first character of every field name in a
     received table. For an invalid name, send connection.close with reply-code 503 (command-invalid) or
     502 (syntax-error). If strict conformance is not required, leave the server unchanged.

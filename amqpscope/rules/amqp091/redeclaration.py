@@ -96,7 +96,7 @@ def unlike_exchange_accepted(
     those of the exchange.
 
     Demands: When a client declares an existing exchange, the server must compare type, durable and arguments.
-    If they differ, the server must refuse the declaration with a channel exception.
+    If one of these properties differs, the server must refuse the declaration with a channel exception.
     Source: XML:exchange.declare.passive.equivalent
     Evidence: the properties in earlier declarations of the exchange, and those in the new declaration
     Why it matters: The client goes on as if the exchange had the properties that it asked for.
@@ -122,7 +122,8 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     those of the queue.
 
     Demands: When a client declares an existing queue, the server must compare durable, exclusive, auto-delete
-    and arguments. If they differ, the server must refuse the declaration with a channel exception.
+    and arguments. If one of these properties differs, the server must refuse the declaration with a channel
+    exception.
     Source: XML:queue.declare.passive.equivalent
     Evidence: the properties in earlier declarations of the queue, and those in the new declaration
     Why it matters: The client goes on as if the queue had the properties that it asked for.
@@ -160,11 +161,11 @@ def queue_declared_otherwise(
     Why it matters: Two programs, or two versions of one program, do not agree on the properties of the queue.
     The program that declares later fails.
     Silent when: the capture lacks octets of the connection. The finding is reported as certain only if this
-    connection itself declared the queue with the other properties. If another connection declared the queue,
-    the server may have refused the declaration for another reason.
-    How to mend it: Declare the queue with the same durable, exclusive, auto-delete and arguments in all
-    programs. To change properties, delete the queue first or use a new name. To check only whether the queue
-    exists, set passive in queue.declare.
+    connection itself declared the queue with different properties before. If another connection declared the
+    queue, the server may have refused the declaration for another reason.
+    How to mend it: Declare the queue with the same values of durable, exclusive, auto-delete and arguments in
+    all programs. To change properties, delete the queue first or use a new name. To check only whether the
+    queue exists, set passive in queue.declare.
     """
     certainty: i64 = POSSIBLE
     message = (
@@ -203,7 +204,7 @@ def other_auto_delete_refused(operation: TopologyOperation, made: TopologyOperat
     Only possible because: No capture can prove this fault, because a client that the capture does not show
     may have changed the queue, or the server may have had another reason.
     How to mend it: Ignore the auto-delete bit of queue.declare when the queue already exists. Applications
-    avoid the refusal if all clients declare the queue with the same auto-delete value, or declare it
+    avoid the refusal if all clients declare the queue with the same auto-delete value, or declare the queue
     passively.
     """
     message = (
@@ -281,8 +282,8 @@ def passive_exchange_compared(operation: TopologyOperation) -> Finding:
     Silent when: the reply-code of the server is 404 (not-found) or 403 (access-refused). The rule is
     also silent when the capture lacks octets of the connection.
     Only possible because: Only the reply-code indicates why the server refused the declaration.
-    How to mend it: Read only exchange and no-wait when the passive bit of exchange.declare is set. Do not
-    compare type, durable or arguments with the existing exchange.
+    How to mend it: Read only the fields `exchange` and `no-wait` when the passive bit of exchange.declare is
+    set. Do not compare type, durable or arguments with those of the existing exchange.
     """
     message = (
         f"the server refuses a passive declaration of {named(operation)} with "
@@ -313,8 +314,8 @@ def passive_queue_compared(operation: TopologyOperation) -> Finding:
     belongs exclusively to another connection). The rule is also silent when the capture lacks octets of
     the connection.
     Only possible because: Only the reply-code indicates why the server refused the declaration.
-    How to mend it: Read only queue and no-wait when the passive bit of queue.declare is set. Do not compare
-    durable, exclusive, auto-delete or arguments with the existing queue.
+    How to mend it: Read only the fields `queue` and `no-wait` when the passive bit of queue.declare is set.
+    Do not compare durable, exclusive, auto-delete or arguments with those of the existing queue.
     """
     message = (
         f"the server refuses a passive declaration of {named(operation)} with "

@@ -257,7 +257,7 @@ def durability_refused_of_queue(case: Case091, refusal: Refusal) -> None:
     reply-text that mentions transient queues.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Accept queue.declare both with and without durable. As long as the server refuses
-    transient queues, clients declare queues as durable, or make transient queues exclusive.
+    transient queues, clients can declare queues as durable, or make transient queues exclusive.
     """
     _complain(case, Q_DECL_DURABLE, refusal, "but servers must support durable and transient queues")
 
@@ -384,12 +384,12 @@ X_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
 def passive_without_wait_of_exchange(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive exchange.declare that sets no-wait.
 
-    Demands: A server must ignore a passive exchange.declare with no-wait. The request must not change
+    Demands: A server must ignore a passive exchange.declare with no-wait. Such a request must not change
     anything or raise an exception.
     Source: XML:exchange.declare.passive (field doc); ERR:9
     Evidence: an exchange.declare with passive and no-wait, and a close that names exchange.declare
-    Why it matters: By the specification, the request does nothing. RabbitMQ closes the channel if the
-    exchange does not exist, and so informs the client.
+    Why it matters: By the specification, a passive exchange.declare with no-wait does nothing. RabbitMQ
+    closes the channel if the exchange does not exist, and so informs the client.
     Silent when: the rule has already reported the fault on the same connection.
     How to mend it: Ignore a passive exchange.declare that sets no-wait. On the client's side, do not combine
     passive and no-wait: send the passive exchange.declare without no-wait and wait for exchange.declare-ok.
@@ -415,12 +415,12 @@ Q_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
 def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive queue.declare that sets no-wait.
 
-    Demands: A server must ignore a passive queue.declare with no-wait. The request must not change anything
-    or raise an exception.
+    Demands: A server must ignore a passive queue.declare with no-wait. Such a request must not change
+    anything or raise an exception.
     Source: XML:queue.declare.passive (field doc); ERR:9
     Evidence: a queue.declare with passive and no-wait, and a close that names queue.declare
-    Why it matters: By the specification, the request does nothing. RabbitMQ closes the channel if the queue
-    does not exist, and so informs the client.
+    Why it matters: By the specification, a passive queue.declare with no-wait does nothing. RabbitMQ closes
+    the channel if the queue does not exist, and so informs the client.
     Silent when: the rule has already reported the fault on the same connection.
     How to mend it: Ignore a passive queue.declare that sets no-wait. On the client's side, do not combine
     passive and no-wait: send the passive queue.declare without no-wait and wait for queue.declare-ok.

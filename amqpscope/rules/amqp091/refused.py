@@ -38,15 +38,15 @@ def publish_to_no_exchange(
 
     Demands: The exchange that basic.publish names must exist.
     Source: XML:basic.publish.exchange.must-exist
-    Evidence: the known exchanges, and a channel.close with reply-code 404 (not-found) that names
-    basic.publish
+    Evidence: the exchanges that amqpscope knows from the capture, and a channel.close with reply-code 404
+    (not-found) that names basic.publish
     Why it matters: The server closes the channel with reply-code 404 (not-found). Messages that were
     published later on the same channel are lost, too.
     Silent when: the server's close does not name basic.publish, or names an exchange to which no message was
     recently published.
-    Only possible because: The server's close does not say which of several messages it refuses. The finding
-    shows the first recent message that the server could have read, and for which no answer shows that the
-    server accepted the message.
+    Only possible because: The server's close does not say which of several messages the server refuses. The
+    finding shows the first recent message that the server could have read, and for which no answer shows that
+    the server accepted the message.
     How to mend it: Declare the exchange before publishing to it, in the same virtual host, and wait for
     exchange.declare-ok. Check the exchange name in basic.publish for misspellings and for an exchange that
     was deleted.

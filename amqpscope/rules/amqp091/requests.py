@@ -93,8 +93,8 @@ def answer_out_of_turn(case: Case091, earlier: MethodRequest) -> None:
     Demands: A peer must answer the requests on a channel in the order in which they were sent.
     Source: GS:4.7; GS:2.2.1
     Evidence: the unanswered requests on the channel
-    Why it matters: A client that assigns replies to requests by their order assigns replies to the wrong
-    requests. In some brokers, queues send basic.consume-ok and basic.cancel-ok themselves, so other replies
+    Why it matters: A client that matches replies to requests only by their order matches some of them
+    wrongly. In some brokers, queues send basic.consume-ok and basic.cancel-ok themselves, so other replies
     may overtake these two methods.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Send the replies on a channel in the order of their requests. On the client's side, match
@@ -156,7 +156,7 @@ def request_never_answered(case: Case091, request: MethodRequest) -> None:
     close ends the channel or the connection first.
     Source: G:all classes; GS:2.2.1; GS:3.2.1; XML response elements
     Evidence: the unanswered requests on the channel
-    Why it matters: A client that waits for the reply waits forever, or gives up on the channel.
+    Why it matters: The client may wait forever for the reply, or give up the channel.
     Silent when: the server closes the channel or the connection. The rule is also silent when the capture
     lacks octets that were sent after the channel was opened. The finding is reported as possible, not as
     certain, for basic.consume, basic.cancel and tx.commit, because some brokers let the queues answer these

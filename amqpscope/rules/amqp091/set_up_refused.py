@@ -95,8 +95,8 @@ C_START_CLIENT_SUPPORT: Final = RULES.rule("C-START-CLIENT-SUPPORT", "MUST", "ti
 
 
 def close_for_the_version(case: Case091) -> None:
-    """A client sends connection.close instead of closing the socket when connection.start has another version
-    than the client requested.
+    """When connection.start has another version than the client requested, the client sends connection.close
+    instead of closing the socket.
 
     Demands: A client that does not support the version in connection.start must close the socket and must not
     send anything more.

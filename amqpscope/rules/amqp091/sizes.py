@@ -48,12 +48,12 @@ def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     Evidence: the frame-max in connection.tune and connection.tune-ok (0 means no limit), and the size of the
     frame with header and end octet
     Why it matters: The receiver has no room for the frame and closes the connection with reply-code 501
-    (frame-error). RabbitMQ accepts frames that are eight octets larger, and itself sends content headers
-    of any size.
+    (frame-error). RabbitMQ accepts frames that exceed frame-max by up to eight octets, and itself sends
+    content headers of any size.
     Silent when: connection.tune-ok was not captured or sets no limit, or when the frame has at most 4096
     octets, which are always allowed. The finding is reported as possible, not as certain, when the capture
     lacks octets before the frame, or when the server may not yet have read connection.tune-ok. If RabbitMQ
-    accepts the larger frame, the rule reports the fault only once per connection.
+    accepts the frame although it is too large, the rule reports the fault only once per connection.
     How to mend it: Split content bodies so that each frame fits into the negotiated frame-max, including
     header and end octet. The payload of a frame has at most frame-max minus 8 octets. Keep field tables
     small, because methods and content headers cannot be split.
@@ -89,8 +89,8 @@ def frame_before_tuning(case: Case091, size: i64) -> None:
     Source: XML:connection.tune.frame-max.minimum; XML:connection.tune-ok.frame-max.minimum
     Evidence: the sizes of the frames before connection.tune-ok
     Why it matters: Before connection.tune-ok, no peer has to accept frames of more than 4096 octets. Often
-    the frame is a connection.start-ok with a large token. RabbitMQ accepts 8192 octets, or its configured
-    size.
+    the frame is a connection.start-ok with a large token. RabbitMQ accepts frames of up to 8192 octets, or of
+    its configured size.
     Silent when: the capture lacks connection.tune-ok, or octets before the frame.
     How to mend it: Keep frames before connection.tune-ok at 4096 octets or below. Shorten the
     client-properties or the authentication token in connection.start-ok, or configure the broker to accept
@@ -109,7 +109,7 @@ F_FRAME_TRUNCATED: Final = RULES.rule(
 
 
 def frame_cut_off(case: Case091) -> None:
-    """A peer ends its stream inside a frame.
+    """A peer ends its TCP stream inside a frame.
 
     Demands: A peer must finish every frame before it ends its stream.
     Source: GS:4.2.1; GS:4.2.3

@@ -94,11 +94,11 @@ def chosen_frame_max_too_large(case: Case091, frame_max: i64, limit: i64) -> Non
     Demands: The frame-max in connection.tune-ok must not be above the server's limit in connection.tune.
     Source: XML:connection.tune-ok.frame-max.upper-limit; GS:2.3.3
     Evidence: the frame-max in connection.tune and in connection.tune-ok (0 means no limit)
-    Why it matters: The client could send frames that the server does not accept. The server therefore drops
-    the connection at once.
+    Why it matters: The client could send frames that the server does not accept, so the server drops the
+    connection at once.
     Silent when: connection.tune was not captured or sets no limit. The finding is reported as possible, not
-    as certain, when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept a
-    frame-max of 0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
+    as certain, when the client sends the value 0 and the server is neither RabbitMQ nor LavinMQ. Some servers
+    accept a frame-max of 0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
     How to mend it: As frame-max in connection.tune-ok, take the smaller of the server's frame-max and
     the client's frame-max. If the client has no limit, send the server's frame-max.
     """
@@ -117,11 +117,11 @@ def chosen_channel_max_too_large(case: Case091, channel_max: i64, limit: i64) ->
     Demands: The channel-max in connection.tune-ok must not be above the server's limit in connection.tune.
     Source: XML:connection.tune-ok.channel-max.upper-limit; XML assert le tune.channel-max
     Evidence: the channel-max in connection.tune and in connection.tune-ok (0 means no limit)
-    Why it matters: The client could open more channels than the server allows. The server therefore drops the
+    Why it matters: The client could open more channels than the server allows, so the server drops the
     connection at once.
     Silent when: connection.tune was not captured or sets no limit. The finding is reported as possible, not
-    as certain, when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept a
-    channel-max of 0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
+    as certain, when the client sends the value 0 and the server is neither RabbitMQ nor LavinMQ. Some servers
+    accept a channel-max of 0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
     How to mend it: As channel-max in connection.tune-ok, take the smaller of the server's channel-max
     and the client's channel-max. If the client has no limit, send the server's channel-max.
     """
@@ -153,10 +153,10 @@ def no_channel_max(case: Case091) -> None:
     Demands: The channel-max in connection.tune-ok must not be "null".
     Source: XML:connection.tune-ok.channel-max assert notnull
     Evidence: a channel-max of 0 in connection.tune-ok
-    Why it matters: The specification forbids the value "null". Most peers understand 0 as "no limit", that
-    is, 65535 channels.
+    Why it matters: The specification forbids a channel-max of "null". Most peers understand 0 as "no limit",
+    that is, 65535 channels.
     Silent when: the server has set a limit in connection.tune. If the server has set a limit, another rule
-    (amqp091/C-TUNEOK-CHMAX-LE) reports the 0.
+    (amqp091/C-TUNEOK-CHMAX-LE) reports the channel-max of 0.
     Only possible because: The specification does not say whether 0 counts as "null".
     How to mend it: Set channel-max in connection.tune-ok to the number of channels that the client needs at
     most, for example 2047, or to 65535 for all channel numbers.

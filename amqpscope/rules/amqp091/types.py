@@ -27,9 +27,9 @@ T_SHORTSTR_NUL: Final = RULES.rule(
 
 Demands: A short string must not contain a zero octet.
 Source: GS:4.2.5.3; GS:4.2.1 string-char
-Evidence: the short strings in arguments, properties and names of field tables
-Why it matters: Receivers written in C treat the zero octet as the end of the string, so they read another
-value. RabbitMQ does not look for zero octets in short strings.
+Evidence: the short strings in method arguments, in properties, and in the names that field tables contain
+Why it matters: Receivers written in C treat the zero octet as the end of the string, so they read only the
+part before the zero octet. RabbitMQ does not look for zero octets in short strings.
 Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
 properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
@@ -46,7 +46,7 @@ T_SHORTSTR_UTF8: Final = RULES.rule(
 
 Demands: A short string must be well-formed UTF-8.
 Source: GS:4.2.5.3; ERR:16
-Evidence: the short strings in arguments, properties and names of field tables
+Evidence: the short strings in method arguments, in properties, and in the names that field tables contain
 Why it matters: Many clients cannot read a string that is not UTF-8. RabbitMQ refuses such a string in
 methods (reply-code 501, frame-error), but not in messages.
 Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
@@ -66,8 +66,8 @@ T_LENGTH_BOUNDS: Final = RULES.rule(
 Demands: A string or table must end inside the payload that contains it.
 Source: GS:4.2.5.3; GS:4.2.5.5; GS:4.10.1
 Evidence: the length of the string or table, and the octets that are left in the payload
-Why it matters: The receiver gets an incomplete value and cannot read the rest of the payload. The connection
-is lost, too.
+Why it matters: The receiver gets an incomplete value and cannot read the rest of the payload, and the
+connection is lost.
 Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
 properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
@@ -113,8 +113,9 @@ Silent when: the capture lacks a part of the frame, or octets before the frame. 
 properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
-How to mend it: Replace an existing field instead of appending a second one when building a table. Before
-code adds a header to a forwarded message, it must check whether the header is present.
+How to mend it: When building a table, replace an existing field instead of appending a second field of the
+same name. Before code adds a header to a forwarded message, the code must check whether the header is
+present.
 """
 
 

@@ -139,7 +139,7 @@ def exchange_name_too_long(case: Case091) -> None:
     Source: XML domain exchange-name assert length 127
     Evidence: the exchange names in all methods
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
-    (syntax-error), so the application may fail with that broker. RabbitMQ accepts 255 octets.
+    (syntax-error), so the application may fail with that broker. RabbitMQ accepts names of up to 255 octets.
     Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
     on the same connection. The finding is reported as possible, not as certain, when the server sends the
     name, because a client has chosen the name.
@@ -191,13 +191,13 @@ def queue_name_too_long(case: Case091) -> None:
     Source: XML domain queue-name assert length 127
     Evidence: the queue names in all methods, including queue.declare-ok
     Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
-    (syntax-error), so the application may fail with that broker. RabbitMQ accepts 255 octets.
+    (syntax-error), so the application may fail with that broker. RabbitMQ accepts names of up to 255 octets.
     Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
     on the same connection. The finding is reported as possible, not as certain, when the server sends the
     name, because a client may have chosen the name.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Shorten the queue name to at most 127 octets. Count the octets of the UTF-8 form, not
-    characters. Replace long parts of generated names by a digest.
+    characters. In generated names, replace long parts by a digest.
     """
     message = f"the queue name has more than {_LONGEST_NAME} octets"
     case.report_once(T_QNAME_LEN, message, _certainty(case), {})
@@ -283,13 +283,13 @@ def reply_code_zero(case: Case091) -> None:
 
     Demands: The reply-code in connection.close, channel.close and basic.return must not be 0.
     Source: XML domain reply-code assert notnull
-    Evidence: the reply-code
-    Why it matters: Reply-code 0 does not give the other peer a reason. A normal close has reply-code 200.
-    Pika, py-amqp and other clients close channels with reply-code 0.
+    Evidence: the reply-code in connection.close, channel.close and basic.return
+    Why it matters: With reply-code 0, the other peer does not learn the reason. A normal close has reply-code
+    200. Pika, py-amqp and other clients close channels with reply-code 0.
     Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
     the same connection.
     How to mend it: Set reply-code to 200 for a normal close, and to the matching error code of the
-    specification otherwise. Do not leave reply-code at its default 0.
+    specification otherwise. Do not leave reply-code at its default value 0.
     """
     case.report_once(T_REPLYCODE_NOTNULL, f"{case.name} has reply-code 0", CERTAIN, {})
 
@@ -307,7 +307,7 @@ def no_reply_text(case: Case091) -> None:
 
     Demands: The reply-text in connection.close, channel.close and basic.return must not be empty.
     Source: XML domain reply-text assert notnull
-    Evidence: the reply-text
+    Evidence: the reply-text in connection.close, channel.close and basic.return
     Why it matters: With an empty reply-text, the log of the other peer contains no reason. The specification
     demands a reply-text that is not "null", but does not define what "null" means for a string. Py-amqp and
     other clients leave reply-text empty.
@@ -429,13 +429,13 @@ def retired_bit_of_declare(case: Case091, field: ArgumentField) -> None:
     not support them.
     Source: XML:exchange.declare reserved-2/reserved-3; ERR:25; ERR:26
     Evidence: the bits of exchange.declare, and the product name of the server
-    Why it matters: The server ignores the bit. An exchange that should be auto-delete is never deleted.
-    Clients can publish to an exchange that should be internal.
+    Why it matters: The server ignores the retired bit. An exchange that should be auto-delete is never
+    deleted. Clients can publish to an exchange that should be internal.
     Silent when: the server identifies itself as RabbitMQ or LavinMQ, which still support both bits, or
     when connection.start was not captured.
-    How to mend it: Leave both bits 0 unless the product in the server-properties of connection.start is
-    RabbitMQ or LavinMQ. Applications must not declare auto-delete or internal exchanges on other servers, and
-    should delete exchanges explicitly.
+    How to mend it: Leave `auto-delete` and `internal` 0 unless the server-properties of connection.start give
+    RabbitMQ or LavinMQ as the product. Applications must not declare auto-delete or internal exchanges on
+    other servers, and should delete exchanges explicitly.
     """
     view = case.view
     if view.server is not None and not view.rabbitmq:

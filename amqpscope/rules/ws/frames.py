@@ -42,9 +42,9 @@ Demands: The bits RSV1, RSV2 and RSV3 must be 0 unless the peers agreed on an ex
 bits. The extension permessage-deflate defines RSV1 for the first frame of a message.
 Source: RFC 6455, section 5.2; RFC 7692, section 6
 Evidence: the reserved bits, and Sec-WebSocket-Extensions of the response
-Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For example,
-the peer may have written a wrong length in an earlier frame, or may have sent compressed data that the other
-peer cannot decompress.
+Why it matters: The receiver has to close the connection. Often the octets are no frame at all, for example
+because the peer wrote a wrong length in an earlier frame, or sent compressed data that the other peer cannot
+decompress.
 Silent when: octets that this peer sent before the frame were not captured, or when the peers agreed on an
 extension other than permessage-deflate.
 How to mend it: Compress messages only if the server's response contains the extension permessage-deflate.
@@ -58,9 +58,9 @@ WS_OPCODE: Final = RULES.rule("WS-OPCODE", "illegal", "definition")
 Demands: The opcode of a frame must be 0, 1, 2, 8, 9 or 10.
 Source: RFC 6455, section 5.2
 Evidence: the opcode of the frame
-Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For example,
-the sender may have written a wrong length in an earlier frame, or may have written AMQP to the TCP connection
-without a WebSocket frame.
+Why it matters: The receiver has to close the connection. Often the octets are no frame at all, for example
+because the sender wrote a wrong length in an earlier frame, or wrote AMQP to the TCP connection without a
+WebSocket frame.
 Silent when: octets that this peer sent before the frame were not captured, or when the peers agreed on an
 extension that may define the opcode.
 How to mend it: Send AMQP through the WebSocket library only. Check the length of the previous frame.
@@ -76,7 +76,7 @@ Evidence: the opcode, the length and the bit FIN of the frame
 Why it matters: The receiver has to close the connection.
 Silent when: octets that this peer sent before the frame were not captured. The rule is also silent when the
 peers agreed on an extension that may change the form of frames.
-How to mend it: Shorten the reason of a close to at most 123 octets, and send at most 125 octets in a
+How to mend it: Shorten the reason in a close frame to at most 123 octets, and send at most 125 octets in a
 ping.
 """
 
@@ -85,8 +85,8 @@ WS_FRAGMENT: Final = RULES.rule("WS-FRAGMENT", "MUST", "keyword")
 """A peer mixes the fragments of several messages.
 
 Demands: The first frame of a message must have the opcode of the message, and each further frame must have
-the opcode 0. The last frame must have the bit FIN. No other message may begin between the frames of a
-message.
+the opcode 0. The last frame of a message must have the bit FIN set. No other message may begin between the
+frames of a message.
 Source: RFC 6455, section 5.4
 Evidence: the opcodes and the bit FIN of the peer's data frames
 Why it matters: The receiver has to close the connection. A receiver that does not close the connection
@@ -101,8 +101,8 @@ whole message with a lock.
 WS_LENGTH: Final = RULES.rule("WS-LENGTH", "MUST", "keyword")
 """A peer writes the length of a frame with more octets than necessary, or writes a length of 2^63 or more.
 
-Demands: The length must be written with the fewest octets possible. In a length of eight octets, the most
-significant bit must be 0.
+Demands: The length of a frame must be written with the fewest octets possible. In a length of eight octets,
+the most significant bit must be 0.
 Source: RFC 6455, section 5.2
 Evidence: the length of the frame
 Why it matters: Receivers may close the connection.
@@ -116,15 +116,15 @@ lengths in eight octets.
 WS_CLOSE_CODE: Final = RULES.rule("WS-CLOSE-CODE", "MUST NOT", "keyword")
 """A peer sends a close frame with a close code that a peer must not send.
 
-Demands: The payload of a close frame must be empty or begin with a close code of two octets. The codes below
-1000 must not be used, and 1005, 1006 and 1015 must never be sent.
+Demands: The payload of a close frame must be empty or begin with a close code of two octets. Close codes
+below 1000 must not be used, and 1005, 1006 and 1015 must never be sent.
 Source: RFC 6455, section 5.5.1; RFC 6455, section 7.4.1; RFC 6455, section 7.4.2
 Evidence: the payload of the close frame
 Why it matters: The other peer closes the connection with a protocol error and does not learn the reason.
 Silent when: octets that this peer sent before the frame were not captured. The rule is also silent when the
 peers agreed on an extension that may change the form of frames.
-How to mend it: Do not forward the close code of another connection. Send 1000 for a normal end, and 1011 for
-an error of the server.
+How to mend it: Do not forward the close code of another connection. Send the close code 1000 for a normal
+end, and 1011 for an error of the server.
 """
 
 

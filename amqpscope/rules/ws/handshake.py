@@ -14,8 +14,8 @@ Demands: Sec-WebSocket-Accept must be the Base64 form of a SHA-1 digest. The dig
 client's Sec-WebSocket-Key and a fixed text.
 Source: RFC 6455, section 4.2.2
 Evidence: Sec-WebSocket-Key of the request, and Sec-WebSocket-Accept of the response
-Why it matters: The field proves that the server understood the request as WebSocket. Without a correct
-Sec-WebSocket-Accept, clients close the connection.
+Why it matters: Sec-WebSocket-Accept proves that the server understood the request as WebSocket. Without a
+correct Sec-WebSocket-Accept, clients close the connection.
 Silent when: the request has no Sec-WebSocket-Key, or when the handshake was not captured whole.
 How to mend it: Compute Sec-WebSocket-Accept from the key of the same request. Look for a proxy that answers
 from a cache.
@@ -32,7 +32,7 @@ Evidence: Sec-WebSocket-Protocol of the request and of the response
 Why it matters: Browsers and most libraries close such a connection before any AMQP frame.
 Silent when: the names differ only in upper and lower case, or when the handshake was not captured whole.
 How to mend it: On the server, choose one of the names in the request. If the server supports none of the
-names in the request, send no Sec-WebSocket-Protocol. On the client, offer `amqp`.
+names in the request, send no Sec-WebSocket-Protocol. On the client, offer the subprotocol `amqp`.
 """
 
 
