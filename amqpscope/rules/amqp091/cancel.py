@@ -40,7 +40,7 @@ def cancel_on_another_channel(case: Case091, tag: str, other: Channel) -> None:
     """
     case.report(
         B_CTAG_CHANNEL,
-        f"basic.cancel names consumer {tag!r}, which is on channel {other.number}",
+        f"basic.cancel names consumer {tag!r}, which belongs to channel {other.number}",
         evidence={"consumer_tag": tag, "other_channel": int(other.number)},
         others=[int(other.consumers.live[tag].packet)],
     )
@@ -98,7 +98,7 @@ def other_consumer_cancelled(case: Case091, asked: str, tag: str) -> None:
     """
     case.report(
         B_CANCELOK_TAG,
-        f"basic.cancel has consumer-tag {asked!r}, but basic.cancel-ok has {tag!r}",
+        f"basic.cancel has consumer-tag {asked!r}, but basic.cancel-ok has consumer-tag {tag!r}",
         evidence={"asked": asked, "consumer_tag": tag},
     )
 

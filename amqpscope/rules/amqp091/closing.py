@@ -292,7 +292,8 @@ def close_names_a_method_never_said(case: Case091, class_id: i64, method_id: i64
     """
     case.report(
         C_CLOSE_METHOD_ID,
-        f"{case.name} names the method {class_id}.{method_id}, which the other peer has not sent",
+        f"{case.name} has class-id {class_id} and method-id {method_id}, but the other peer has not sent "
+        "this method",
         evidence={"class_id": int(class_id), "method_id": int(method_id)},
     )
 

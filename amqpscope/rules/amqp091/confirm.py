@@ -84,7 +84,7 @@ def confirm_not_asked_for(case: Case091) -> None:
     How to mend it: Keep a confirm mode flag per channel and set it only by confirm.select. Send basic.ack and
     basic.nack only while the flag is set, and clear the flag when the channel closes.
     """
-    case.report(CF_MODE, "the channel is not in confirm mode")
+    case.report(CF_MODE, f"{case.name} is sent although the channel is not in confirm mode")
 
 
 CF_TAG_NONZERO: Final = RULES.rule("CF-TAG-NONZERO", "MUST NOT", "tier A", by="server")

@@ -78,7 +78,7 @@ def tag_not_repeated(case: Case091, asked: str, tag: str) -> None:
     """
     case.report(
         B_CTAG_ECHO,
-        f"basic.consume has consumer-tag {asked!r}, but basic.consume-ok has {tag!r}",
+        f"basic.consume has consumer-tag {asked!r}, but basic.consume-ok has consumer-tag {tag!r}",
         evidence={"asked": asked, "consumer_tag": tag},
     )
 
@@ -107,7 +107,7 @@ def unusable_generated_tag(case: Case091, tag: str) -> None:
     channel has, and return it in basic.consume-ok.
     """
     reason = (
-        f"consumer {tag!r} already exists on this channel"
+        f"basic.consume-ok has consumer-tag {tag!r}, which another consumer on this channel already has"
         if tag
         else "basic.consume-ok gives the new consumer no consumer-tag"
     )
@@ -244,7 +244,7 @@ def exclusive_beside_others(case: Case091, consumer: Consumer, channel: Channel)
     case.report(
         B_CONSUME_EXCL,
         f"basic.consume asks for exclusive access, although consumer {consumer.tag!r} on channel "
-        f"{channel.number} uses the queue",
+        f"{channel.number} already uses the queue",
         POSSIBLE,
         {"consumer_tag": consumer.tag, "other_channel": int(channel.number)},
         [int(consumer.packet)],

@@ -147,7 +147,10 @@ def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -
     connection, or use a server-named queue.
     """
     refused = operation.outcome.refused and operation.outcome.code == 405
-    message = f"queue {shown(operation.queue)} belongs exclusively to connection {made.connection.id}"
+    message = (
+        f"this connection uses queue {shown(operation.queue)}, which belongs exclusively to connection "
+        f"{made.connection.id}"
+    )
     return about_request(Q_EXCL_ACCESS, CERTAIN if refused else POSSIBLE, message, operation, made)
 
 

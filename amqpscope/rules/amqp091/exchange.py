@@ -191,7 +191,11 @@ def default_exchange_bound(case: Case091) -> None:
     How to mend it: Use only declared exchanges in exchange.bind and exchange.unbind, and check that neither
     exchange name is empty. To reach a queue by name, publish to the default exchange instead of binding it.
     """
-    case.report(X_BIND_DEFAULT, f"{case.name} names the default exchange", CERTAIN)
+    case.report(
+        X_BIND_DEFAULT,
+        f"{case.name} names the default exchange, which must not have exchange bindings",
+        CERTAIN,
+    )
 
 
 X_DEFAULT_ACCESS: Final = RULES.rule("X-DEFAULT-ACCESS", "MUST NOT", "tier A", by="server")

@@ -465,7 +465,7 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     """
     message = (
         f"the client gets the message of packet {int(before.spot.packet)} again, although "
-        "the client rejected it"
+        "the client rejected the message on this channel"
     )
     return _finding(B_REJECT_SAMECLIENT, message, content, before)
 

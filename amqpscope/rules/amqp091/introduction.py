@@ -90,7 +90,8 @@ def start_version_out_of_range(case: Case091, method: ConnectionStart) -> None:
         return
     case.report(
         C_START_VERSION_RANGE,
-        f"connection.start has version {method.version_major}-{method.version_minor}, above 99",
+        f"connection.start has version {method.version_major}-{method.version_minor}, but the numbers must "
+        "not be above 99",
         evidence={"version_major": int(method.version_major), "version_minor": int(method.version_minor)},
     )
 

@@ -51,7 +51,7 @@ def odd_delivery_mode(case: Case091, value: i64) -> None:
     """
     case.report_once(
         B_PROP_DELIVERY_MODE,
-        f"the property delivery-mode is {value}, neither 1 nor 2",
+        f"the property 'delivery-mode' is {value}, but only 1 and 2 are allowed",
         CERTAIN,
         {"path": "delivery-mode"},
     )

@@ -70,8 +70,12 @@ def _reaction(case: Case091, kind: str, code: int) -> None:
         odd_name_not_refused(case, code)
 
 
+def _closing_with(code: int) -> str:
+    return f"connection.close with {reply_code(code)}"
+
+
 def _report(case: Case091, rule: str, code: int, due: str, certainty: int) -> None:
-    done = f"closes the connection with {reply_code(code)}" if code else "goes on"
+    done = f"closes the connection with {reply_code(code)}" if code else "continues"
     packet = int(case.me.pending.packet)
     message = (
         f"the peer {done} after the fault of the other peer in packet {packet}, but the "
@@ -133,7 +137,7 @@ def too_large_frame_not_refused(case: Case091, code: int) -> None:
     negotiated frame-max. If a received frame is larger than frame-max, send connection.close with reply-code
     501 (frame-error).
     """
-    _report(case, F_FRAME_SIZE_REACT, code, reply_code(501), POSSIBLE if code else CERTAIN)
+    _report(case, F_FRAME_SIZE_REACT, code, _closing_with(501), POSSIBLE if code else CERTAIN)
 
 
 F_CH0_REACT: Final = RULES.rule(
@@ -160,7 +164,7 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     the class `connection`. If the channel number is not 0, send connection.close with reply-code 503
     (command-invalid).
     """
-    _report(case, F_CH0_REACT, code, reply_code(503), POSSIBLE if code else CERTAIN)
+    _report(case, F_CH0_REACT, code, _closing_with(503), POSSIBLE if code else CERTAIN)
 
 
 F_CONTENT_REACT: Final = RULES.rule(
@@ -190,7 +194,7 @@ def wrong_content_not_refused(case: Case091, code: int) -> None:
     body octets are missing. If a frame arrives that is not due, send connection.close with reply-code 505
     (unexpected-frame).
     """
-    _report(case, F_CONTENT_REACT, code, reply_code(505), POSSIBLE if code else CERTAIN)
+    _report(case, F_CONTENT_REACT, code, _closing_with(505), POSSIBLE if code else CERTAIN)
 
 
 T_TABLE_NAME_REACT: Final = RULES.rule(
@@ -224,6 +228,6 @@ def odd_name_not_refused(case: Case091, code: int) -> None:
         case,
         T_TABLE_NAME_REACT,
         code,
-        f"{reply_code(502)} or {reply_code(503)}",
+        f"{_closing_with(502)} or {reply_code(503)}",
         POSSIBLE if code else CERTAIN,
     )

@@ -81,7 +81,10 @@ def exchange_declared_with_another_type(
     exchange first or use a new name. To check only whether an exchange exists, set passive in
     exchange.declare.
     """
-    message = f"{named(operation)} is declared with type {shown(operation.kind)}, but has type {shown(kind)}"
+    message = (
+        f"{named(operation)} is declared with type {shown(operation.kind)}, but exists with type "
+        f"{shown(kind)}"
+    )
     certainty: i64 = CERTAIN if made is None else POSSIBLE
     return about_request(X_DECL_TYPED, certainty, message, operation, made)
 
@@ -175,7 +178,7 @@ def queue_declared_otherwise(
     if made is not None:
         message = (
             f"{named(operation)} is declared with a different value of {' and '.join(what)} than before, and "
-            f"the server refuses it with {reply_code(int(operation.outcome.code))}"
+            f"the server refuses the declaration with {reply_code(int(operation.outcome.code))}"
         )
         if made.connection is operation.connection:
             certainty = CERTAIN
