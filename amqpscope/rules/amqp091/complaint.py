@@ -186,7 +186,7 @@ B_RECOVER_ASYNC_OLD: Final = RULES.rule(
     "IMPLIED",
     "tier C",
     by="client",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 

@@ -250,7 +250,7 @@ F_BODY_EMPTY: Final[str] = RULES.rule(
     "F-BODY-EMPTY",
     "IMPLIED",
     "tier C",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 

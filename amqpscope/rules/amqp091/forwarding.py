@@ -438,7 +438,7 @@ B_REJECT_SAMECLIENT: Final = RULES.rule(
     "MUST NOT",
     "tier C",
     by="server",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 

@@ -88,7 +88,7 @@ F_FATAL_SILENT: Final = RULES.rule(
     "F-FATAL-SILENT",
     "MUST",
     "tier C",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 

@@ -286,7 +286,7 @@ Q_BIND_DEFAULT_X: Final = RULES.rule(
     "MUST",
     "tier C",
     by="server",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 
@@ -344,7 +344,7 @@ Q_UNBIND_FAIL_CONN: Final = RULES.rule(
     "MUST",
     "tier C",
     by="server",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 
@@ -377,7 +377,7 @@ X_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
     "IMPLIED",
     "tier C",
     by="server",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 
@@ -408,7 +408,7 @@ Q_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
     "IMPLIED",
     "tier C",
     by="server",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 

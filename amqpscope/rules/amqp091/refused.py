@@ -149,7 +149,7 @@ B_ACK_VALIDATE: Final = RULES.rule(
     "MUST",
     "tier C",
     by="server",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 

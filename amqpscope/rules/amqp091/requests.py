@@ -83,7 +83,7 @@ CH_SYNC_ORDER: Final = RULES.rule(
     "CH-SYNC-ORDER",
     "IMPLIED",
     "tier C",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 
@@ -113,7 +113,7 @@ CH_SYNC_WAIT: Final = RULES.rule(
     "CH-SYNC-WAIT",
     "SHOULD",
     "tier C",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 

@@ -37,7 +37,7 @@ C_HS_ERROR_SILENT: Final = RULES.rule(
     "C-HS-ERROR-SILENT",
     "MUST",
     "tier C",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 

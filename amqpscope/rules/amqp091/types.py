@@ -285,7 +285,7 @@ T_TABLE_NAME_START: Final = RULES.rule(
     "T-TABLE-NAME-START",
     "MUST",
     "tier C",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
     answer="connection.close 503",
     broker_codes=("502",),
 )

@@ -274,7 +274,7 @@ T_REPLYCODE_NOTNULL: Final = RULES.rule(
     "T-REPLYCODE-NOTNULL",
     "IMPLIED",
     "tier C",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 
@@ -298,7 +298,7 @@ T_REPLYTEXT_NOTNULL: Final = RULES.rule(
     "T-REPLYTEXT-NOTNULL",
     "IMPLIED",
     "tier C",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 
@@ -372,7 +372,7 @@ T_RESERVED_CONN: Final = RULES.rule(
     "T-RESERVED-CONN",
     "MUST",
     "tier C",
-    note="The specification names no error for this fault, and both peers carry on.",
+    note="The specification names no error for this fault, and both peers continue.",
 )
 
 
