@@ -39,15 +39,15 @@ from dissectors.wording import count
 __all__ = ["EPILOG", "check"]
 
 EPILOG = """\b
-A finding is certain if the capture proves the fault, no matter which frames
-of the other peer the accused peer had read. Otherwise, the finding is
-possible, and the report states in which case there is no fault. Only certain
-findings change the exit status, unless --fail-on-possible is given. The text
-shows certain errors and warnings, and all findings that change the exit
-status. Without --possible or --notes, the text shows only the number of
-possible findings and of notes. If --connection, --link, --address, --from,
---to or --certain leaves out a finding, the finding appears in no report and
-does not change the exit status.
+A finding has the grade `certain` if the capture proves the fault. All other
+findings have the grade `possible`: the peer may not have read all frames of
+the other peer that matter, and the report says in which case there is no
+fault. Without --fail-on-possible, only findings of the grade `certain` change
+the exit status. The text report shows errors and warnings of the grade
+`certain`, and all findings that change the exit status. The text report only
+counts the other findings, unless --possible or --notes is given. If
+--connection, --link, --address, --from, --to or --certain leaves out a
+finding, the finding appears in no report and does not change the exit status.
 
 \b
 Notes about the capture report problems of the capture itself (lost packets, a
@@ -77,8 +77,8 @@ Examples:
 Exit status: 0 fine, 1 findings that make the command fail (see --fail-on), 2
 a failure (unreadable file, unknown option), 3 no AMQP 1.0 or 0-9-1 to check,
 or only encrypted AMQP, 130 interrupted. With several captures, all captures
-are reported. The first of 2, 1, 3, 0 that applies to any capture is the exit
-status.
+are reported. The exit status is then the first of 2, 1, 3 and 0 that applies
+to any capture.
 """
 
 
@@ -105,7 +105,10 @@ def check(
         typer.Option(
             "--certain",
             rich_help_panel=_WHICH,
-            help=("Leave out possible findings: report only findings that the capture proves."),
+            help=(
+                "Report only findings that the capture proves. Findings that are graded `possible` are "
+                "left out."
+            ),
         ),
     ] = False,
     form: Annotated[
@@ -137,7 +140,7 @@ def check(
             metavar="OUT.pcapng",
             rich_help_panel=_HOW,
             help=(
-                "Also write a copy of the capture to this file, in which each finding is a packet "
+                "Also write a copy of the capture to this file. In the copy, each finding is a packet "
                 "comment. Wireshark shows these comments (filter: frame.comment)."
             ),
         ),
@@ -151,8 +154,9 @@ def check(
             show_default=False,
             help=(
                 "If a peer of a connection breaks the same rule more than N times, show only the first N "
-                "findings and the number of the other findings. Default: 3. The option changes only text and "
-                "Markdown reports. It also makes the text report show all details, as --full does."
+                "findings and the number of the other findings. By default, N is 3. The option changes "
+                "only reports in the formats `text` and `markdown`. If you set N, the text report shows "
+                "all details, as with --full."
             ),
         ),
     ] = None,
@@ -161,8 +165,8 @@ def check(
         typer.Option(
             "--possible",
             rich_help_panel=_HOW,
-            help="Show each possible finding, as each certain one. Without this option, the text shows only "
-            "how many possible findings there are.",
+            help="Show the findings that are graded `possible`, too. Without this option, the text report "
+            "shows only how many findings have this grade.",
         ),
     ] = False,
     notes: Annotated[
@@ -171,8 +175,8 @@ def check(
             "--notes",
             rich_help_panel=_HOW,
             help=(
-                "Show findings of severity `note` in the same way as other findings. Without this option, "
-                "the text shows only the number of these findings."
+                "Show the findings of the severity `note`, too. Without this option, the text report shows "
+                "only how many findings have this severity."
             ),
         ),
     ] = False,
@@ -181,8 +185,8 @@ def check(
         typer.Option(
             "--full",
             rich_help_panel=_HOW,
-            help="Show every finding with its rule, its state and the frames around it, even if "
-            "there are many. The option changes only the text report.",
+            help="Show the rule, the protocol state and the surrounding frames of every finding, even if "
+            "there are many findings. The option changes only the text report.",
         ),
     ] = False,
     quiet: Annotated[
@@ -192,7 +196,8 @@ def check(
             "-q",
             rich_help_panel=_HOW,
             help=(
-                "Show only the number of findings of each severity. The option changes only the text report."
+                "Show only how many findings there are of each severity. The option changes only the "
+                "text report."
             ),
         ),
     ] = False,
@@ -206,7 +211,8 @@ def check(
             show_default=False,
             help=(
                 "Write the current findings to this file as the new baseline. Findings that the "
-                "configuration allows or ignores are not written."
+                "configuration allows (key `allow`) or ignores (key `ignore`) are not written to the "
+                "baseline."
             ),
         ),
     ] = None,

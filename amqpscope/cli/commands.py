@@ -17,12 +17,12 @@ COMMANDS = {
     "read": "Show the conversation, frame by frame.",
     "summary": "Summarize each connection and how it ended.",
     "check": "Report protocol violations: which peer, rule, packet and state.",
-    "why": "Explain what allows or forbids a packet, and what followed.",
+    "why": "Explain why a packet is allowed or forbidden, and what followed.",
     "draw": "Draw a capture as HTML, or a connection as SVG, Mermaid or text.",
     "diff": "Compare two captures of the same scenario.",
-    "cut": "Write a part of a capture to a file, with findings as comments.",
-    "sniff": "Capture live, and report violations as they happen.",
-    "proxy": "Forward connections to a server, and check them live.",
+    "cut": "Write a part of a capture to a file, with packet comments.",
+    "sniff": "Capture live traffic, and report violations as they happen.",
+    "proxy": "Forward connections to a server, and check the traffic live.",
 }
 """What each command does. `amqpscope/cli/NAME.py` has a function of the command's name, and its `EPILOG`."""
 

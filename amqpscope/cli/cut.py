@@ -134,8 +134,8 @@ def cut(
         typer.Option(
             "--coloring-rules",
             metavar="FILE",
-            help="Also write coloring rules for Wireshark (View > Coloring Rules > Import), which color "
-            "packets with findings.",
+            help="Also write coloring rules to this file, so that Wireshark can color the packets with "
+            "findings. To use the file, choose View > Coloring Rules > Import in Wireshark.",
         ),
     ] = None,
     wireshark_profile: Annotated[
@@ -143,9 +143,10 @@ def cut(
         typer.Option(
             "--wireshark-profile",
             metavar="FOLDER",
-            help="Also write a profile for Wireshark: the coloring rules, and a column with the findings. "
-            "Wireshark finds a profile in the folder `profiles` of its personal configuration (Help > About "
-            "Wireshark > Folders). FOLDER is made, or is empty; one profile is good for all captures.",
+            help="Also write a Wireshark profile to this folder. The profile has the coloring rules, and a "
+            "column with the findings. Wireshark looks for profiles in the folder `profiles` of your "
+            "personal configuration (Help > About Wireshark > Folders). FOLDER must be empty, or must "
+            "not exist yet. You can use one profile for all captures.",
         ),
     ] = None,
     connection: Annotated[str | None, connection_option("Keep", _CHOOSE)] = None,
@@ -171,7 +172,7 @@ def cut(
             "--findings",
             rich_help_panel=_CHOOSE,
             help="Keep the packets near findings of `check` (see --near). Other options of this group "
-            "choose among the findings.",
+            "select which of the findings count.",
         ),
     ] = False,
     near: Annotated[
@@ -181,8 +182,8 @@ def cut(
             metavar="N",
             min=0,
             rich_help_panel=_CHOOSE,
-            help="For --around and --findings: keep N packets of the connection before each chosen packet, "
-            "and N packets after it.",
+            help="With --around or --findings, keep N packets of the connection before each chosen packet, "
+            "and N packets after this packet.",
         ),
     ] = _NEAR,
     anonymise: Annotated[
@@ -191,7 +192,7 @@ def cut(
             "--anonymise",
             rich_help_panel=_HIDE,
             help="Replace addresses, names, credentials, application data, ids and bodies by other values "
-            "of the same size. The file then contains no TLS connections and no packets without TCP.",
+            "of the same size. TLS connections and packets without TCP are left out of the file.",
         ),
     ] = False,
     key: Annotated[

@@ -25,13 +25,13 @@ __all__ = ["EPILOG", "diff"]
 EPILOG = """\b
 For each connection, session, link, channel and consumer, `diff` compares what
 each peer sends, in the order of sending. `diff` compares frames and their
-fields, deliveries and messages, and the outcome of each delivery. It does not
-matter whether outcomes are reported one by one or together. `diff` ignores
-times, ports, packets and TCP segments. `diff` also ignores how a message is
-split into frames, and all ids, tags and names that are generated for each
-run. Finally, `diff` ignores heartbeats, product names, flow frames that only
-renew credit or windows, and the order of one peer's frames among the other
-peer's frames.
+fields, deliveries and messages, and the outcome of each delivery. It makes no
+difference whether outcomes are reported one by one or together. `diff`
+ignores times, ports, packets and TCP segments. `diff` also ignores how a
+message is split into frames, and all ids, tags and names that are generated
+for each run. Finally, `diff` ignores heartbeats, product names, flow frames
+that only renew credit or windows, and whether a frame of one peer comes
+before or after a frame of the other peer.
 
 \b
 `diff` pairs connections that have the same protocol, the same client and the
@@ -78,8 +78,8 @@ def diff(
         bool,
         typer.Option(
             "--all",
-            help="Show all differences of each connection, not only the first one. Also show connections "
-            "that are equal.",
+            help="Show all differences of each connection, not only the first difference. Also list "
+            "connections without differences.",
         ),
     ] = False,
     form: ObjectFormat = TextOrJson.text,

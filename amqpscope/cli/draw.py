@@ -37,8 +37,9 @@ the first four and the frames near a finding or a diagnosis are drawn. Between
 two drawn frames, one line (a fold) shows the number of frames that are left
 out.
 
-An arrow that ends below a frame of the other peer was still in flight when
-that peer sent the frame: the TCP acknowledgement in the frame proves this.
+If an arrow ends below a frame of the other peer, the frame of the arrow had
+not arrived when the other peer sent that frame. The TCP acknowledgement in
+that frame proves this.
 
 \b
 Examples:
@@ -80,7 +81,10 @@ def draw(
             "--output",
             "-o",
             metavar="OUT",
-            help="Write the picture to this file. The suffix chooses the form: .html, .svg, .md or .txt.",
+            help=(
+                "Write the picture to this file. The suffix of the file decides the format: .html, .svg, "
+                ".md or .txt."
+            ),
         ),
     ],
     connection: Annotated[
@@ -88,7 +92,8 @@ def draw(
         connection_option(
             "Draw",
             what=(
-                "the connection that matches WHICH. If several connections match, the worst of them is drawn"
+                "the connection that matches WHICH. If several connections match, the connection with the "
+                "worst finding is drawn"
             ),
         ),
     ] = None,

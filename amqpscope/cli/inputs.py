@@ -51,8 +51,8 @@ JobsOption = Annotated[
         "-j",
         metavar="N|auto",
         show_default=False,
-        help="Read large captures in N processes. The output is the same. With auto, amqpscope starts as "
-        "many processes as there are processors. [default: 1]",
+        help="Read large captures with N processes. The output does not depend on N. With auto, amqpscope "
+        "starts as many processes as there are processors. [default: 1]",
     ),
 ]
 """Option of the commands that can read in several processes: see `amqpscope.input.jobs`."""
@@ -110,9 +110,9 @@ class DecodingOptions(OptionGroup):
             "--dialect",
             metavar="final|draft2011",
             show_default=False,
-            help="Decode AMQP 1.0 as in the final specification (final) or as in the draft of April 2011 "
-            "(draft2011). Default: for each connection, amqpscope recognizes the version by the first "
-            "frames.",
+            help="Decode AMQP 1.0 by the final specification (final) or by the draft of April 2011 "
+            "(draft2011). By default, amqpscope recognizes the version of each connection by the "
+            "first frames.",
         ),
     ] = None
     tls_keylog: Annotated[
@@ -132,8 +132,9 @@ class DecodingOptions(OptionGroup):
             metavar="FILE",
             show_default=False,
             help="Decrypt TLS 1.0 to 1.2 with the server's private key in this PEM file. A private key can "
-            "decrypt only RSA key exchange (suites TLS_RSA_WITH_...). The environment variable "
-            "AMQPSCOPE_TLS_KEY_PASSPHRASE opens an encrypted key. The option may be repeated.",
+            "decrypt only connections with RSA key exchange (cipher suites TLS_RSA_WITH_...). If the "
+            "key is encrypted, set the environment variable AMQPSCOPE_TLS_KEY_PASSPHRASE to the "
+            "passphrase of the key. The option may be repeated.",
         ),
     ] = None
 
@@ -208,7 +209,8 @@ class ReadingOptions(InputOptions):
     allow_empty: Annotated[
         bool,
         typer.Option(
-            "--allow-empty", help="Exit with status 0 even if the capture has no AMQP 1.0 or 0-9-1."
+            "--allow-empty",
+            help="Exit with status 0 even if the capture has neither AMQP 1.0 nor AMQP 0-9-1.",
         ),
     ] = False
 

@@ -62,7 +62,7 @@ class FindingOptions(OptionGroup):
             rich_help_panel=POLICY_PANEL,
             show_default=False,
             help="Show only findings of these rules or severities, for example L-CREDIT (a rule), "
-            "amqp10/M-* (all rules that begin like this) or error (a severity).",
+            "amqp10/M-* (all rules whose ids begin with amqp10/M-) or error (a severity).",
         ),
     ] = None
     ignore: Annotated[
@@ -93,8 +93,8 @@ class NewFindingOptions(FindingOptions):
             metavar="FILE",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Fail only on new findings. Findings that are in this baseline file do not change the exit "
-            "status.",
+            help="Ignore known findings in the exit status: only findings that are not in this baseline "
+            "file can make the command fail.",
         ),
     ] = None
 
@@ -153,10 +153,11 @@ class RuleOptions(ConfigOptions):
             metavar="auto|none|NAME,...",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Report known deviations of products as notes only. With auto (the default), amqpscope "
-            "recognizes the product of a peer by the product name in the peer's open. With none, known "
-            "deviations are reported like all other findings. With NAME,..., amqpscope assumes the "
-            "named products, even if the peers name other products (`rules profiles` lists the names).",
+            help="Report each known deviation of a product with the severity `note`. With auto (the "
+            "default), amqpscope recognizes the product of a peer by the product name in the peer's "
+            "open. With none, known deviations are reported like all other findings. With NAME,..., "
+            "amqpscope assumes the named products, even if the peers name other products (`rules "
+            "profiles` lists the names).",
         ),
     ] = None
 
@@ -185,7 +186,10 @@ class StatusOptions(OptionGroup):
             "--fail-on-possible/--no-fail-on-possible",
             rich_help_panel=STATUS_PANEL,
             show_default=False,
-            help="Fail with exit status 1 not only on certain findings, but also on possible findings.",
+            help=(
+                "Let findings that are graded `possible` also cause exit status 1. By default, only "
+                "findings that are graded `certain` can cause exit status 1."
+            ),
         ),
     ] = None
     strict: Annotated[
@@ -194,8 +198,8 @@ class StatusOptions(OptionGroup):
             "--strict/--no-strict",
             rich_help_panel=STATUS_PANEL,
             show_default=False,
-            help="Fail on warnings, and on findings that are possible but not certain. The same as "
-            "--fail-on warning --fail-on-possible.",
+            help="Exit with status 1 also for warnings, and for findings that are graded `possible`. The "
+            "option means the same as --fail-on warning --fail-on-possible.",
         ),
     ] = None
     allow_empty: Annotated[
@@ -204,7 +208,7 @@ class StatusOptions(OptionGroup):
             "--allow-empty/--no-allow-empty",
             rich_help_panel=STATUS_PANEL,
             show_default=False,
-            help="Exit with status 0 even if there is no AMQP 1.0 or 0-9-1 to check.",
+            help="Exit with status 0 even if there is neither AMQP 1.0 nor AMQP 0-9-1 to check.",
         ),
     ] = None
 
@@ -245,8 +249,8 @@ class DiagnosisOptions(DiagnosisStatusOptions):
             "--diagnoses/--no-diagnoses",
             rich_help_panel=STATUS_PANEL,
             show_default=False,
-            help="Report diagnoses below the findings: who waits for whom, since when, and why. With "
-            "--no-diagnoses, leave the diagnoses out. [default: diagnoses]",
+            help="Show diagnoses below the findings. A diagnosis says who waits for whom, since when, and "
+            "why. With --no-diagnoses, the report has no diagnoses. [default: diagnoses]",
         ),
     ] = None
 

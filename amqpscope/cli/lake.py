@@ -65,9 +65,9 @@ Master = Annotated[
         metavar="URL",
         show_default=False,
         rich_help_panel=HOW_PANEL,
-        help="Answer with Spark, on this master, for example local[*], spark://HOST:PORT or "
-        "sc://HOST:PORT. Default: DuckDB, in this process; Spark on local[*] if the tables have "
-        "more than 4 GiB.",
+        help="Run the queries with Spark, on this Spark master, for example local[*], spark://HOST:PORT or "
+        "sc://HOST:PORT. By default, DuckDB runs the queries. If the tables have more than 4 GiB, "
+        "Spark runs the queries on local[*].",
     ),
 ]
 Configuration = Annotated[
@@ -76,7 +76,7 @@ Configuration = Annotated[
         "--conf",
         metavar="NAME=VALUE",
         rich_help_panel=HOW_PANEL,
-        help="Answer with Spark, and set this property of Spark. The option may be repeated.",
+        help="Run the queries with Spark, and set this Spark property. The option may be repeated.",
     ),
 ]
 Form = Annotated[
@@ -94,9 +94,9 @@ AsOf = Annotated[
         "--as-of",
         metavar="RUN",
         show_default=False,
-        help="Read the tables in the state in which the run with this id left them, for example to compare "
-        "today's tables with those of an earlier night. `pipeline history` shows the ids. The beginning of "
-        "an id is enough.",
+        help="Read the tables as they were after the run with this id, for example to compare today's "
+        "tables with those of an earlier night. `pipeline history` shows the ids. The beginning of an "
+        "id is enough.",
     ),
 ]
 OnlyTag = Annotated[

@@ -30,8 +30,8 @@ Exit status: 0 fine, 2 a failure.
 VACUUM_EPILOG = """\b
 A run does not delete the files of earlier runs, so that queries that have
 begun can finish, and --as-of can read earlier runs. `vacuum` deletes files
-that have not belonged to the tables for longer than --keep, and files that
-remain from killed runs. The rows of the last run always stay.
+that the tables have not used for longer than --keep, and files that remain
+from killed runs. The rows of the last run always stay.
 
 \b
 Example:
@@ -47,7 +47,7 @@ _SHOWN = ("run", "kind", "time", "seconds", "files", "octets", "tables", "packag
 
 
 def history(lake: LakeArgument, form: Form = TextOrJson.text) -> int:
-    """List the runs that have written to the tables of a lake, the last one at the end.
+    """List the runs that have written to the tables. The last run is at the end of the list.
 
     With --format json, each run is one JSON object on a line: a row of the table `runs`.
     """
@@ -94,8 +94,8 @@ def vacuum(
         typer.Option(
             "--keep",
             metavar="TIME",
-            help="Keep files that belonged to the tables within this time, for example 12h or 7d. The time "
-            "is rounded up to hours.",
+            help="Keep all files that the tables used within this time, for example 12h or 7d. The time is "
+            "rounded up to hours.",
         ),
     ] = "7d",
 ) -> int:

@@ -24,13 +24,13 @@ The suffix of OUT chooses the form:
   .json  one JSON object (amqpscope/lake-report/1)
   .txt   text
 
-The report has the numbers of `pipeline summary` and more: what the run before
-did not have, which rules a newer version of a product breaks but the older
-version does not, findings per hour, settlement latencies over time, senders
-without credit, and the inputs that were not read. For every number, the
-report contains a query for the rows behind it: run this query with
-`amqpscope pipeline sql`. For findings, the report contains a command
-`amqpscope why`.
+The report has the numbers of `pipeline summary` and more: what is new since
+the run before, which rules only the newer version of a product breaks,
+findings per hour, settlement latencies over time, senders without credit, and
+the inputs that were not read. For every number, the report contains a query
+that shows the rows behind the number. Run this query with
+`amqpscope pipeline sql`. For findings, the report contains the
+`amqpscope why` command that explains them.
 
 \b
 Examples:
@@ -54,8 +54,8 @@ def report(
             "-o",
             metavar="OUT",
             show_default=False,
-            help="Write the report to this file. The suffix chooses the form: .html, .json or .txt. "
-            "Default: the report goes to standard output.",
+            help="Write the report to this file. The suffix of the file decides the format: .html, .json "
+            "or .txt. By default, the report goes to standard output.",
         ),
     ] = None,
     form: Annotated[
@@ -76,18 +76,18 @@ def report(
             "--since",
             metavar="RUN",
             show_default=False,
-            help="Mark what is new since the earlier run with this id. "
-            "By default, the report compares with the run before. "
-            "`pipeline history` shows the ids.",
+            help="Compare the last run with the run that has this id, and mark everything that is new. By "
+            "default, the report compares the last run with the run before it. `pipeline history` "
+            "shows the ids.",
         ),
     ] = "",
     tag: OnlyTag = None,
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
-    """Report rules broken by product and version, latencies, errors and more.
+    """Report broken rules by product and version, latencies, errors and more.
 
-    The report is a page, text or JSON.
+    The report is an HTML page, text or JSON.
     """
     if out is not None and form is not None:
         raise FilterError("--format: cannot be combined with --output, whose suffix chooses the form")

@@ -42,18 +42,19 @@ __all__ = ["WATCH_EPILOG", "left_out", "watch"]
 
 WATCH_EPILOG = """\b
 DIR is a directory into which tcpdump -G, -C or -W, dumpcap -b, or another
-program writes captures. The first look takes all captures that are there. The
-command then looks every 10 seconds which files are new or have grown, and
-adds them as `run --append` does, in one step for rows and files. A file that
-is still written is read up to its last complete packet. A capture set that
-changes again is followed: only what is new is read. A look without news
-writes nothing. After a kill, start the command again: no row is lost or
-doubled.
+program writes captures. First, the command adds all captures that are in DIR.
+Then the command searches every 10 seconds for files that are new or have
+grown, and adds them as `run --append` does. Each time, all rows are added in
+one step. If a program is still writing a file, the file is read up to its
+last complete packet. If a capture set grows again, only its new packets are
+read. If nothing is new, nothing is written. If the command was killed, start
+it again: no row is lost, and no row is added twice.
 
 \b
-Ctrl-C or SIGTERM ends the command after the batch under way; a second one
-ends it at once, without that batch. No other command can write to LAKE
-meanwhile. All commands can read it.
+Ctrl-C or SIGTERM ends the command after the captures that are being added. A
+second Ctrl-C or SIGTERM ends the command at once, without these captures.
+While the command runs, no other command can write to LAKE. All commands can
+read LAKE.
 
 \b
 Examples:
@@ -102,18 +103,19 @@ def watch(
     out: Annotated[str, typer.Option(metavar="LAKE", help="Write the tables to this directory or URL.")],
     every: Annotated[
         str,
-        typer.Option("--every", metavar="TIME", help="Wait this long between two batches of captures."),
+        typer.Option("--every", metavar="TIME", help="Set the time between two searches for new captures."),
     ] = "10s",
     once: Annotated[
-        bool, typer.Option("--once", help="Add the captures that are there now, and exit.")
+        bool, typer.Option("--once", help="Add the captures that are in DIR now, and exit.")
     ] = False,
     keep: Annotated[
         str,
         typer.Option(
             "--keep",
             metavar="TIME",
-            help="Delete files that have not belonged to the tables for this time, rounded up to hours, as "
-            "`vacuum` does. Until then, queries with --as-of can read them.",
+            help="Keep the files of earlier states of the tables for this time, rounded up to hours. Then "
+            "delete these files, as `vacuum` does. Queries with --as-of can read the files that are "
+            "kept.",
         ),
     ] = "1h",
     master: Master = None,

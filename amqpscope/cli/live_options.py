@@ -62,7 +62,7 @@ class LiveOptions(OptionGroup):
     ] = None
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", rich_help_panel=_SHOWN, help="Show only findings, without frames."),
+        typer.Option("--quiet", "-q", rich_help_panel=_SHOWN, help="Show only the findings, not the frames."),
     ] = False
     verbose: Annotated[
         int,
@@ -125,7 +125,8 @@ class LiveOptions(OptionGroup):
             "--embed-keys",
             rich_help_panel=_FILES,
             help="Write the TLS secrets of the connections into the recording. Everybody who has the file "
-            "can then decrypt the connections. The option needs -w and --tls-keylog or --tls-key.",
+            "can then decrypt the connections. The option needs -w, and also --tls-keylog or "
+            "--tls-key.",
         ),
     ] = False
     until: Annotated[
@@ -146,8 +147,9 @@ class LiveOptions(OptionGroup):
             rich_help_panel=_END,
             show_default=False,
             help=(
-                "Begin the recording this long before the finding, for example 10s. The recording keeps at "
-                f"most 128 MiB of such packets. The option needs --until and -w. [default: {BEFORE}s]"
+                "Begin the recording this long before the finding, for example 10s. From the time before "
+                "the finding, the recording keeps at most 128 MiB of packets. The option needs --until and "
+                f"-w. [default: {BEFORE}s]"
             ),
         ),
     ] = None

@@ -90,8 +90,8 @@ def options(
             metavar="always|never|auto",
             show_default=False,
             help=(
-                "Choose when the output has colours: always, never, or auto (on a terminal only, the "
-                "default). The option may also follow the command."
+                "Choose when the output has colours: always, never or auto. With auto (the default), only "
+                "output on a terminal has colours. The option may also follow the command."
             ),
         ),
     ] = Color.auto,
@@ -100,9 +100,9 @@ def options(
         typer.Option(
             NO_PAGER,
             help=(
-                "Print long output on a terminal without a pager. Without this option, long output is "
-                "shown by the program that is set in AMQPSCOPE_PAGER or PAGER, or by the program `less` if "
-                "neither variable is set. The option may also follow the command."
+                "Use no pager for long output on a terminal. By default, amqpscope uses the pager that the "
+                "environment variable AMQPSCOPE_PAGER or PAGER names. If neither variable is set, "
+                "amqpscope uses `less`. The option may also follow the command."
             ),
         ),
     ] = False,

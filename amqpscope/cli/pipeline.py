@@ -85,10 +85,10 @@ Examples:
 \b
 Exit status: 0 fine, 1 findings that make the command fail, 2 a failure (an
 input that cannot be read at all, no Java, unknown option), 3 no AMQP 1.0 or
-0-9-1 in any capture, 130 interrupted. The first of 2, 1, 3, 0 that applies to
-any input is the exit status; the tables have the rows of all inputs. Files in
-a directory that are not captures are reported, and each of them has a row in
-the table `files`. If a SOURCE contains no capture, the command fails with
+0-9-1 in any capture, 130 interrupted. The exit status is the first of 2, 1, 3
+and 0 that applies to any input. The tables have the rows of all inputs. Files
+in a directory that are not captures are reported, and each of them has a row
+in the table `files`. If a SOURCE contains no capture, the command fails with
 exit status 2. If a SOURCE is missing, or no input can be read, the existing
 tables stay unchanged.
 """
@@ -176,9 +176,9 @@ def run(
         bool,
         typer.Option(
             "--append",
-            help="Add the captures to the tables that are there. Captures that are already in the tables "
-            "are skipped, even if the files have other names now. A capture set with a new file is "
-            "analyzed again as a whole.",
+            help="Add the captures to the existing tables. Captures that are already in the tables are "
+            "skipped, even if the files have other names now. If a capture set has a new file, the "
+            "whole set is analyzed again.",
         ),
     ] = False,
     replace: Annotated[
@@ -187,9 +187,9 @@ def run(
             "--replace",
             metavar="date=YYYY-MM-DD",
             show_default=False,
-            help="Remove the rows of captures that begin on this day (UTC), whatever their tags. Then add "
-            "the captures as --append does. Give all captures that have "
-            "packets of this day. The rows of other days stay.",
+            help="Remove the rows of all captures that begin on this day (UTC), with any tag. Then add the "
+            "captures in SOURCE, as --append does. SOURCE must contain all captures with packets of "
+            "this day. The rows of other days are kept.",
         ),
     ] = None,
     master: Master = None,
@@ -202,10 +202,11 @@ def run(
         typer.Option(
             metavar="spark|pool",
             rich_help_panel=HOW_PANEL,
-            help="Choose what reads the captures. pool: processes on this machine, without Spark and Java; "
-            "faster for captures of up to some 100 MB, because Spark takes several seconds to start. spark: "
-            "the default, because only Spark divides a large capture set, runs on a cluster and repeats "
-            "failed tasks. The tables have the same rows.",
+            help="Choose what reads the captures. The engine `pool` uses processes on this machine, "
+            "without Spark and Java. `pool` is faster for captures of up to some 100 MB, because "
+            "Spark takes several seconds to start. The engine `spark` is the default, because only "
+            "Spark divides a large capture set, runs on a cluster and repeats failed tasks. Both "
+            "engines write the same rows.",
         ),
     ] = EngineChoice.spark,
     plan: Annotated[
@@ -214,8 +215,10 @@ def run(
             metavar="auto|chain|flow",
             rich_help_panel=HOW_PANEL,
             help=(
-                "Choose the unit of parallel work. chain: one capture set; flow: one connection, "
-                "after a shuffle; auto: amqpscope chooses, depending on the captures."
+                "Choose how Spark divides the work. With `chain`, each task analyzes one capture set. With "
+                "`flow`, Spark first collects the packets of each connection, and each task then analyzes "
+                "one connection. With `auto`, amqpscope chooses `chain` or `flow`, depending on the "
+                "captures."
             ),
         ),
     ] = PlanChoice.auto,
@@ -224,9 +227,10 @@ def run(
         typer.Option(
             metavar="auto|references|payload",
             rich_help_panel=HOW_PANEL,
-            help="Choose what Spark shuffles under the plan `flow`. references: positions in the files, so "
-            "parts of the files are read twice; payload: the payload of the packets; auto: references "
-            "for uncompressed local files, otherwise payload.",
+            help="With --plan flow, choose the data that Spark sends from one task to another. `payload` "
+            "sends the payload of the packets. `references` sends only the positions of the packets "
+            "in the files, so Spark reads parts of the files twice. `auto` chooses `references` for "
+            "uncompressed local files, otherwise `payload`.",
         ),
     ] = ShuffleChoice.auto,
     split: Annotated[
@@ -235,7 +239,10 @@ def run(
             metavar="MIB",
             min=1,
             rich_help_panel=HOW_PANEL,
-            help="Let several tasks read a large capture file, each a part of this size, in MiB.",
+            help=(
+                "Let several tasks read one large capture file. Each task reads a section of the file that "
+                "has this size, in MiB."
+            ),
         ),
     ] = 128,
     explain: Annotated[
@@ -425,9 +432,9 @@ app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Summarize th
 app.command(cls=HelpfulCommand, epilog=REPORT_EPILOG, short_help="Report on the tables that `run` wrote.")(
     report
 )
-app.command(cls=HelpfulCommand, epilog=SQL_EPILOG, short_help="Query the tables that `run` wrote with SQL.")(
-    sql
-)
+app.command(
+    cls=HelpfulCommand, epilog=SQL_EPILOG, short_help="Run an SQL query on the tables that `run` wrote."
+)(sql)
 app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Show the columns of the tables.")(tables)
 app.command(
     cls=HelpfulCommand, epilog=HISTORY_EPILOG, short_help="List the runs that have written to the tables."

@@ -15,8 +15,8 @@ def connection_option(
         "--connection",
         metavar="WHICH",
         rich_help_panel=panel,
-        help=f"{does} {what}. WHICH is the number of a connection, its id from the JSON output, an ADDRESS "
-        "or an ADDRESS:PORT.",
+        help=f"{does} {what}. WHICH is a connection's number, a connection's id from the JSON output, an "
+        "ADDRESS or an ADDRESS:PORT.",
     )
 
 
@@ -36,8 +36,8 @@ def address_option(does: str, panel: str, names: str) -> Any:
         "--address",
         metavar="PATTERN",
         rich_help_panel=panel,
-        help=f"{does} frames that name this address (* and ? are wildcards): in AMQP "
-        f"1.0 the source or target of a link, in AMQP 0-9-1 {names}.",
+        help=f"{does} frames that name this address (* and ? are wildcards). An address is the source or "
+        f"target of a link in AMQP 1.0, and {names} in AMQP 0-9-1.",
     )
 
 
@@ -47,8 +47,8 @@ def first_option(does: str, panel: str | None = None) -> Any:
         "--from",
         metavar="BOUND",
         rich_help_panel=panel,
-        help=f"{does} from this point on. BOUND is a packet number, +SECONDS after the first frame, or an "
-        "ISO 8601 time (in UTC if the time has no offset).",
+        help=f"{does} from this point on. BOUND is a packet number, +SECONDS (counted from the first frame) "
+        "or an ISO 8601 time (in UTC if the time has no offset).",
     )
 
 
@@ -58,5 +58,5 @@ def last_option(does: str, panel: str | None = None) -> Any:
         "--to",
         metavar="BOUND",
         rich_help_panel=panel,
-        help=f"{does} up to and including this point. BOUND has the same forms as in --from.",
+        help=f"{does} up to and including this point. BOUND has the same forms as for --from.",
     )

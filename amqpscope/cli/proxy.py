@@ -27,10 +27,10 @@ _MOST = 10_000
 
 EPILOG = """\b
 Point the client at the address of --listen. The proxy forwards all octets
-unchanged. Like the command `sniff`, the proxy shows and checks the frames. It
-needs no privileges. A recording (-w) looks like a capture of a TCP connection
-between the client and the server. If the proxy terminates TLS, the recording
-contains the decrypted octets.
+unchanged. Like the command `sniff`, the proxy shows and checks the frames.
+The proxy needs no privileges. A recording (-w) looks like a capture of a TCP
+connection between the client and the server. If the proxy terminates TLS, the
+recording contains the decrypted octets.
 
 \b
 Examples:
@@ -57,7 +57,7 @@ def proxy(
             metavar="HOST:PORT",
             rich_help_panel=_FORWARDED,
             show_default=False,
-            help=f"Forward to this server. Default port: {_PORT}, or {_TLS_PORT} with --to-tls.",
+            help=f"Forward to this server. If you give no port, the port is {_PORT}, or {_TLS_PORT} with --to-tls.",
         ),
     ],
     listen: Annotated[
@@ -66,7 +66,7 @@ def proxy(
             "--listen",
             metavar="HOST:PORT",
             rich_help_panel=_FORWARDED,
-            help="Accept connections at this address. Port 0: any free port.",
+            help="Accept connections at this address. With port 0, the system chooses a free port.",
         ),
     ] = _LISTEN,
     allow_remote: Annotated[
@@ -104,8 +104,8 @@ def proxy(
         typer.Option(
             "--to-tls",
             rich_help_panel=_TLS,
-            help="Use TLS to the server. The server must have a certificate for the name in --to, and the "
-            "system must trust the certificate.",
+            help="Use TLS on the connections to the server. The server must have a certificate for the "
+            "name in --to, and the system must trust the certificate.",
         ),
     ] = False,
     to_ca: Annotated[
@@ -115,7 +115,9 @@ def proxy(
             metavar="FILE",
             rich_help_panel=_TLS,
             show_default=False,
-            help="Trust the certificates in this PEM file instead of those that the system trusts.",
+            help=(
+                "Trust the certificates in this PEM file instead of the certificates that the system trusts."
+            ),
         ),
     ] = None,
     to_cert: Annotated[
@@ -178,7 +180,7 @@ def proxy(
     ] = None,
     live: LiveOptions,
 ) -> int:
-    """Forward connections to a server unchanged, and show and check what is said on them."""
+    """Forward connections to a server without changes, and show and check their frames."""
     target = parse_address("--to", to, _TLS_PORT if to_tls else _PORT)
     place = parse_address("--listen", listen, _LISTEN_PORT)
     if not allow_remote and not is_loopback(place[0]):

@@ -51,16 +51,16 @@ A line of the timeline:
   packet  time  connection  C (client) or S (server)  channel  frame  fields
 Packets have Wireshark's packet numbers. The packet of a frame is the packet
 that contains the first octet of the frame. The number of a connection is
-Wireshark's tcp.stream. #7 means delivery-id 7, in AMQP 0-9-1 delivery-tag 7.
-A link is shown as ADDRESS (NAME). incoming-window=2048@7 means that the
-window has room for 2048 transfers, and that the first of them has transfer-id
-7.
+Wireshark's tcp.stream. #7 means delivery-id 7 in AMQP 1.0, and delivery-tag 7
+in AMQP 0-9-1. A link is shown as ADDRESS (NAME). incoming-window=2048@7 means
+that the window has room for 2048 transfers, and that the first of them has
+transfer-id 7.
 
 Below a frame, !! marks an error or warning that `check` reports about this
 frame. If the other peer answers the fault with an error, -> marks this answer
 below the frame of the other peer.
 
-Passwords, responses of a login and security tokens are never shown.
+Passwords, login responses and security tokens are never shown.
 
 By default, only output on a terminal has colours. With `--color always` or
 FORCE_COLOR in the environment, all output has colours. With `--color never`
@@ -128,7 +128,7 @@ def read(
             metavar="N",
             rich_help_panel=_WHICH,
             show_default=False,
-            help="Stop after N frames are shown.",
+            help="Stop when N frames have been shown.",
         ),
     ] = None,
     verbose: Annotated[
@@ -170,7 +170,10 @@ def read(
         typer.Option(
             "--no-verdicts",
             rich_help_panel=_HOW,
-            help="Do not show findings below their frames. The command is faster with this option.",
+            help=(
+                "Do not show findings. By default, each finding is shown below its frame. The command is "
+                "faster with this option."
+            ),
         ),
     ] = False,
     linked: Annotated[
@@ -179,8 +182,8 @@ def read(
             "--linked",
             rich_help_panel=_HOW,
             help="With each message, show the packet that settles or confirms the message. In the JSON "
-            "output, each acknowledgement, disposition and confirm also has the packet numbers of the "
-            "messages that it answers. The capture is read twice.",
+            "output, each acknowledgement, disposition and confirm also names the packets of the "
+            "messages that it settles or confirms. With this option, the capture is read twice.",
         ),
     ] = False,
     drawn: Annotated[
@@ -209,7 +212,11 @@ def read(
     ] = None,
     count: Annotated[
         bool,
-        typer.Option("--count", rich_help_panel=_HOW, help="Show only the number of frames of each name."),
+        typer.Option(
+            "--count",
+            rich_help_panel=_HOW,
+            help="Show only how many frames there are of each name (transfer, flow, ...).",
+        ),
     ] = False,
     jobs: JobsOption = None,
     reading: ReadingOptions,

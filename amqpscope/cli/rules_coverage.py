@@ -39,7 +39,7 @@ def show_coverage(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Use the captures in this folder instead of those that are installed with amqpscope.",
+            help="Use the captures in this folder instead of the captures that are installed with amqpscope.",
         ),
     ] = None,
     form: ObjectFormat = TextOrJson.text,
@@ -49,8 +49,9 @@ def show_coverage(
             metavar="final|draft2011",
             show_default=False,
             help=(
-                "Choose what is shown. draft2011: the elements of the AMQP 1.0 draft of April 2011, and how "
-                "amqpscope decodes each of them; final: which rules are checked (the default)."
+                "Choose what the command shows. The value `final` (the default) shows which rules "
+                "amqpscope checks. The value `draft2011` shows each element of the AMQP 1.0 draft of April "
+                "2011, and how amqpscope decodes the element."
             ),
         ),
     ] = None,

@@ -72,8 +72,8 @@ def sniff(
             metavar="EXPRESSION",
             rich_help_panel=_FROM,
             show_default=False,
-            help="Capture only packets that match this tcpdump expression (needs scapy "
-            "and libpcap). Default: packets of the AMQP ports.",
+            help="Capture only packets that match this tcpdump expression (needs scapy and libpcap). By "
+            "default, only packets of the AMQP ports are captured.",
         ),
     ] = "",
     any_port: Annotated[

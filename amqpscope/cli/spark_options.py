@@ -42,7 +42,7 @@ Master = Annotated[
         show_default=False,
         rich_help_panel=HOW_PANEL,
         help="Use this Spark master, for example spark://HOST:PORT, yarn, or sc://HOST:PORT for a Spark "
-        "Connect server. Default: local[*], all cores of this machine.",
+        "Connect server. By default, Spark runs on all cores of this machine (local[*]).",
     ),
 ]
 Configuration = Annotated[
@@ -71,7 +71,8 @@ Tag = Annotated[
         "--tag",
         metavar="NAME=VALUE",
         help="Give all tables a column NAME, with VALUE in all rows that this run writes, for example "
-        "site=berlin. Rows of runs without this tag have no value. The option may be repeated.",
+        "site=berlin. Rows of runs without this tag have no value in this column. The option may be "
+        "repeated.",
     ),
 ]
 WantedTables = Annotated[
@@ -92,8 +93,8 @@ WithJson = Annotated[
         "--json",
         help=(
             "Also write the fields of all frames and all messages, without message bodies, as JSON. "
-            "Without this option, the run is faster, and only the columns hold the fields of frequent "
-            "frames."
+            "Without this option, the run is faster. The fields of frequent frames are then stored in the "
+            "other columns of the tables, but not as JSON."
         ),
     ),
 ]

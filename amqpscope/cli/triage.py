@@ -41,7 +41,7 @@ def triage(
     paths: Paths,
     reading: ReadingOptions,
 ) -> int:
-    """Show who talks to whom, what is wrong and since when, who has to act, and what to type next."""
+    """Show who talks to whom, what is wrong and since when, who has to act, and which command to run next."""
     statuses: list[Status] = []
     for one in reading.captures(paths):
         below = any(status is not Status.FAILURE for status in statuses)

@@ -34,9 +34,9 @@ _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 EPILOG = """\b
 Some frames prove that their sender had read an earlier frame: an answer, a
-count or an AMQP acknowledgement. Without such a proof, a peer may or may not
-have read a frame that had reached its host. A peer cannot have read a frame
-that had not arrived.
+count or an AMQP acknowledgement. Without such a proof, it is open whether a
+peer had read a frame that had reached the peer's host. A peer cannot have
+read a frame that had not arrived.
 
 \b
 Each earlier frame is shown with its effect on the explained frame:
@@ -50,12 +50,12 @@ Each earlier frame is shown with its effect on the explained frame:
 
 \b
 With --end, connections that ended normally are not shown, unless there are
-only a few connections or --connection is given. For each other end, `why`
-searches for the cause: a finding, the method for which a close reports an
-error, an earlier error, a silence, or a diagnosis. If an event came before
-the end, but perhaps did not cause it, the output shows `perhaps`. If a
-diagnosis of the connection does not explain how anything ended, the output
-shows the diagnosis after the word `also`.
+only a few connections or --connection is given. For each end that was not
+normal, `why` searches for the cause: a finding, the method for which a close
+reports an error, an earlier error, a silence, or a diagnosis. The word
+`perhaps` marks an event that came before the end, but may not have caused the
+end. The word `also` marks a diagnosis of the connection that does not explain
+an end.
 
 \b
 `why` reads the capture several times, so it first copies standard input to a
@@ -76,7 +76,7 @@ Examples:
 Exit status: 0 explained, 2 a failure (no such packet, unreadable file),
 3 there is no AMQP 1.0 or 0-9-1 on the packet's connection, or in the capture,
 130 interrupted. With --end and several captures, all captures are explained.
-The first of 2, 3, 0 that applies to any capture is the exit status.
+The exit status is then the first of 2, 3 and 0 that applies to any capture.
 """
 
 
@@ -114,8 +114,9 @@ def why(
         typer.Option(
             "--connection",
             metavar="WHICH",
-            help="Explain only the connection with this number, or connections with this ADDRESS, "
-            "ADDRESS:PORT or id from the JSON output. Give this option only together with --end.",
+            help="Explain only the connections that match WHICH. WHICH is a connection's number, a "
+            "connection's id from the JSON output, an ADDRESS or an ADDRESS:PORT. Give this option "
+            "only together with --end.",
         ),
     ] = None,
     frame: Annotated[
@@ -153,8 +154,8 @@ def why(
         typer.Option(
             "--profile",
             metavar="auto|none|NAME,...",
-            help="Report known deviations of these products as notes only. "
-            "The values are the same as for `check --profile`.",
+            help="Report each known deviation of these products with the severity `note`. The values are "
+            "the same as for `check --profile`.",
         ),
     ] = AUTO,
     reading: InputOptions,

@@ -43,7 +43,7 @@ _NAMES: Final = 256
 
 TIME_FORMATS = {
     "r": "seconds since the capture's first frame",
-    "d": "seconds since the frame shown before",
+    "d": "seconds since the previous shown frame",
     "a": "time of day, UTC",
     "ad": "date and time, UTC",
     "e": "seconds since 1970",
