@@ -57,7 +57,10 @@ def proxy(
             metavar="HOST:PORT",
             rich_help_panel=_FORWARDED,
             show_default=False,
-            help=f"Forward to this server. If you give no port, the port is {_PORT}, or {_TLS_PORT} with --to-tls.",
+            help=(
+                f"Forward to this server. If you give no port, the port is {_PORT}, or {_TLS_PORT} with "
+                "--to-tls."
+            ),
         ),
     ],
     listen: Annotated[

@@ -29,26 +29,29 @@ PAGE = "README.md"
 """The file name of a page in its folder."""
 
 _LABELS = {
-    "source": "Source",
-    "broken by": "Broken by",
+    "source": "Source in the specification",
+    "broken by": "Who can break this rule",
     "severity": "Severity",
-    "answer": "Answer",
-    "unchecked": "Why it is not checked",
+    "answer": "Answer of the other peer",
+    "unchecked": "Why amqpscope does not check this rule",
+    "evidence": "Where amqpscope looks for the fault",
     "fault": "The fault",
-    "matters": "Why it matters",
-    "possible": "Why a finding may be possible, not certain",
-    "only possible": "Why a finding is never certain",
-    "mend": "How to mend it",
-    "code": "Code",
-    "habit": "Known habit",
-    "final": "Final text",
+    "matters": "Why the fault matters",
+    "possible": "Why amqpscope is not always sure of this fault",
+    "only possible": "Why amqpscope is never sure of this fault",
+    "mend": "How to mend the fault",
+    "code": "Code of the check",
+    "habit": "Known deviation",
+    "final": "In the final specification",
+    "csd01": "In the draft csd01",
+    "csprd02": "In the draft csprd02",
 }
 
 # Of the cut capture.
 _PROMISES = {
     "silent": "no finding of this rule",
     "same": "the same finding",
-    "possible": "the same finding, only possible",
+    "possible": "the same finding, but reported as possible",
 }
 
 # All that can be more than itself in Markdown within a line.
@@ -66,10 +69,13 @@ def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
     row = row_shown(row, guard)
     (_, demand), *facts = rule_facts(row, explanation(row.id), guard)
     protocol = label(row.id.partition("/")[0])
-    there = f"{protocol}, {row.layer}" if alone else f"[{protocol}, {row.layer}](../{PAGE}#{row.layer})"
+    there = f"the layer `{row.layer}` of {protocol}"
+    if not alone:
+        there = f"[{there}](../{PAGE}#{row.layer})"
     blocks = [
         f"# {row.id}",
-        f"**{weight_shown(row, guard)}**: {escaped(standing_of(row, guard))}. Layer: {there}.",
+        f"**{'Legal' if guard else f'Severity: {weight_shown(row, guard)}'}.** "
+        f"{escaped(standing_of(row, guard))} This {'behaviour' if guard else 'rule'} belongs to {there}.",
         escaped(demand, row.id, alone),
         "\n".join(
             _item(
@@ -100,7 +106,7 @@ def page_of_dialogue(pair: Pair, pairs: CapturePairs) -> str:
     """
     spec = shown_in(pair.rules[0])
     links = [_id(rule, pair.folder, False) for rule in pair.rules]
-    blocks = [f"# {pair.folder}", f"A further example of a violation of {' and '.join(links)}."]
+    blocks = [f"# {pair.folder}", f"This is a further example of a violation of {' and '.join(links)}."]
     blocks += drawn(pairs, pair.folder, VIOLATING, "Broken", False, "", spec)
     blocks += drawn(pairs, pair.folder, CLEAN, "Not broken", False, "", spec)
     blocks += ["## Captures", _table(pair.rules[0], [pair], False, pair.folder)]
@@ -137,10 +143,11 @@ def _id(name: str, of: str, alone: bool) -> str:
 def _item(label: str, text: str, unchecked: bool) -> str:
     """One fact, as an item of a list: after a bold label, or as a sentence that begins in bold."""
     if label == "evidence" and unchecked:
-        return f"- **No check exists.** A check of this rule has to examine {text}."
+        return f"- **No check exists.** To find the fault, a check would have to look at {text}."
+    if label == "evidence" and text.startswith("whether "):
+        return f"- **To find the fault, amqpscope checks** {text}."
     if label == "evidence":
-        verb = "checks" if text.startswith("whether ") else "examines"
-        return f"- **To find the fault, amqpscope {verb}** {text}."
+        return f"- **{_LABELS[label]}:** {text}."
     if label == "silent":
         when = text.removeprefix("never")
         return f"- **The rule is {'' if when == text else 'never '}silent**{' ' * (when == text)}{when}"
@@ -187,8 +194,8 @@ def _table(rule: str, dialogues: list[Pair], alone: bool, of: str = "") -> str:
         place = "" if pair.folder == (of or rule) else f"../{short}/"
         found = "; ".join(
             f"{_id(verdict.rule.partition('/')[2], of or rule, alone)} "
-            f"{'certain' if verdict.certain else 'possible'}, "
-            f"by the {verdict.peer} in packet {verdict.packet}"
+            f"by the {verdict.peer} in packet {verdict.packet}, "
+            f"reported as {'certain' if verdict.certain else 'possible'}"
             for verdict in pair.violating
         )
         cells = [

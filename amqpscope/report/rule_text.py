@@ -40,14 +40,14 @@ Lines = list[tuple[Line, int]]
 
 _SEVERITY_STYLES = {"error": "problem", "warning": "note", "note": "dim", "legal": "flow"}
 _STANDINGS = {
-    CHECKED: "amqpscope checks the rule",
-    NOT_YET: "amqpscope does not check the rule yet",
-    UNDECIDABLE: "a capture cannot show whether a peer breaks the rule",
+    CHECKED: "amqpscope checks this rule in captures.",
+    NOT_YET: "amqpscope does not check this rule yet.",
+    UNDECIDABLE: "A capture cannot show whether a peer breaks this rule.",
 }
 _LEVELS = {
-    "IMPLIED": "the specification implies the rule, without the word MUST or SHOULD",
-    "MAY-limits": "the specification permits the behaviour only within limits",
-    "illegal": "the specification calls a violation illegal",
+    "IMPLIED": "The specification implies this rule, without the word MUST or SHOULD.",
+    "MAY-limits": "The specification permits the behaviour only within limits.",
+    "illegal": "The specification calls a violation of this rule illegal.",
 }
 _SIGNS = {CHECKED: "+", NOT_YET: "-", UNDECIDABLE: ".", FAILED: "×"}
 _SIGN_STYLES = {CHECKED: "flow", NOT_YET: "note", UNDECIDABLE: "dim", FAILED: "problem"}
@@ -93,7 +93,7 @@ def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
     head: Line = [
         ("rule", f"{row.id}  "),
         (_SEVERITY_STYLES[weight], weight),
-        ("", f": {standing_of(row, guard)}"),
+        ("", f". {standing_of(row, guard)}"),
     ]
     return [(head, 2), *(_labelled(label, text) for label, text in rule_facts(row, words, guard))]
 
@@ -109,11 +109,11 @@ def weight_shown(row: Rule, guard: bool) -> str:
 
 
 def standing_of(row: Rule, guard: bool) -> str:
-    """The text after the severity of a rule: what the specification says, and whether the rule is checked."""
+    """The sentences after the severity of a rule: what the specification says, and whether it is checked."""
     if guard:
-        return "no rule reports this behaviour, although it looks like a fault"
-    level = _LEVELS.get(row.requirement, f"the specification says {row.requirement}")
-    return f"{level}; {_STANDINGS[status(row)]}"
+        return "This behaviour looks like a fault, but no rule reports this behaviour."
+    level = _LEVELS.get(row.requirement, f"The specification uses the word {row.requirement} for this rule.")
+    return f"{level} {_STANDINGS[status(row)]}"
 
 
 def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[str, str]]:
@@ -146,7 +146,7 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
     for one in PROFILES:
         for habit in one.habits:
             if habit.rule == row.id:
-                facts.append(("habit", f"{one.product}: the product {habit.does} ({habit.source})"))
+                facts.append(("habit", f"The product {one.product} {habit.does} (source: {habit.source})."))
     return facts
 
 
@@ -184,15 +184,15 @@ def _is_unusual(row: Rule) -> bool:
 def _severity(row: Rule) -> str:
     """The severity and the reason for it, of a rule whose level alone does not give it."""
     usual = USUAL_SEVERITY.get(row.requirement)
-    instead = "" if usual is None else f" instead of {usual}"
-    return f"{row.severity}{instead}: {row.severity_reason}"
+    instead = "" if usual is None else f", not {usual}"
+    return f"{row.severity}{instead}. The reason: {row.severity_reason}"
 
 
 def _answer(row: Rule) -> str:
     """How a correct peer answers, in one sentence."""
     if not row.answer:
-        return "The specification names no error with which the other peer answers this fault."
-    unnamed = "" if row.answer_named else ". The specification names this answer for faults of this kind"
+        return "The specification does not say with which error the other peer answers this fault."
+    unnamed = "" if row.answer_named else ". The specification names this answer for all faults of this kind"
     if row.answer == "to close the socket":
         return f"A correct peer closes the socket after this fault{unnamed}."
     answers = _REPLY_CODE.sub(_named_reply_code, row.answer).replace(
@@ -210,7 +210,13 @@ def _named_reply_code(code: re.Match[str]) -> str:
 def _drafts(row: Rule) -> list[tuple[str, str]]:
     """The wording of the later drafts, if it differs from the final text."""
     if shown_in(row.id) != FINAL:
-        return [("final", "the final text does not have this rule: use --spec csd01 or csprd02")]
+        return [
+            (
+                "final",
+                "The final specification does not have this rule. To check this rule, use --spec csd01 or "
+                "--spec csprd02.",
+            )
+        ]
     facts: list[tuple[str, str]] = []
     for edition in EDITIONS[1:]:
         draft = editions().get((row.id, edition))
@@ -223,8 +229,8 @@ def _drafts(row: Rule) -> list[tuple[str, str]]:
         facts.append(
             (
                 CSPRD02,
-                f"this draft writes {draft.requirement} in capitals, the other texts write "
-                "it in small letters",
+                f"This draft writes the word {draft.requirement} in capital letters. The other editions "
+                "write this word in small letters.",
             )
         )
     return facts

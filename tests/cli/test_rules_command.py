@@ -129,7 +129,8 @@ def test_explain_tells_the_row_the_words_and_draws_the_pair(capsys: pytest.Captu
     row = catalogue()["amqp10/L-CREDIT"]
     lines = result.lines
     assert lines[0] == (
-        "amqp10/L-CREDIT  error: the specification calls a violation illegal; amqpscope checks the rule"
+        "amqp10/L-CREDIT  error. The specification calls a violation of this rule illegal. "
+        "amqpscope checks this rule in captures."
     )
     assert f"  demands       {row.text}" in lines
     assert any(
@@ -183,7 +184,8 @@ def test_a_rule_that_is_never_silent_says_so(capsys: pytest.CaptureFixture[str])
 def test_what_cannot_be_decided_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     lines = amqpscope(capsys, "rules", "explain", "C-LOCALE-ENUS").lines
     assert " ".join(line.strip() for line in lines[:2]).startswith(
-        "amqp10/C-LOCALE-ENUS  error: the specification says MUST; a capture cannot show "
+        "amqp10/C-LOCALE-ENUS  error. The specification uses the word MUST for this rule. "
+        "A capture cannot show "
     )
     assert "  unchecked     A capture does not show which locales a peer supports." in lines
 
@@ -191,7 +193,7 @@ def test_what_cannot_be_decided_says_why(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_guard_is_explained_as_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "rules", "explain", *guards())
     assert (result.status, result.err) == (0, "")
-    shown = "  legal: no rule reports this behaviour, although it looks like a fault\n"
+    shown = "  legal. This behaviour looks like a fault, but no rule reports this behaviour.\n"
     assert result.out.count(shown) == len(guards())
     assert result.out.count("\nLegal (captures/rules/amqp10/") == len(guards())
     assert "═" not in result.out

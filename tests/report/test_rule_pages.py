@@ -125,8 +125,8 @@ def test_a_further_dialogue_is_linked_from_its_rule() -> None:
 
 
 LEVELS_IN_WORDS = {
-    "IMPLIED": "the specification implies the rule",
-    "MAY-limits": "the specification permits the behaviour only within limits",
+    "IMPLIED": "The specification implies this rule",
+    "MAY-limits": "The specification permits the behaviour only within limits",
 }
 
 
@@ -152,7 +152,7 @@ def test_a_page_tells_all_that_is_known_of_its_rule(protocol: str) -> None:
         assert (words is None) == (name not in checked())
         for fact in facts:
             assert fact.replace("`", "") in shown, (name, fact)
-        assert ("a capture cannot show whether" in shown) == (name not in checked()), name
+        assert ("A capture cannot show whether" in shown) == (name not in checked()), name
 
 
 @pytest.mark.parametrize("protocol", RULE_SPACES)
@@ -235,8 +235,8 @@ def test_alone_it_has_no_links_to_other_pages() -> None:
     page = page_of_rule(catalogue()["amqp10/L-CREDIT"], PAIRS, alone=True)
     assert all(link.startswith("https://docs.oasis-open.org/") for link in links(page))
     assert seen(page).startswith(
-        "amqp10/L-CREDIT error: the specification calls a violation illegal; amqpscope checks the rule. "
-        "Layer: AMQP 1.0, link."
+        "amqp10/L-CREDIT Severity: error. The specification calls a violation of this rule illegal. "
+        "amqpscope checks this rule in captures. This rule belongs to the layer link of AMQP 1.0."
     )
     assert len(links(PAGES["amqp10/L-CREDIT/README.md"])) > 10
 
