@@ -36,7 +36,7 @@ _BOTH: Final = ("1.0", "0-9-1")
 WRONG_PORT: Final = declare(
     "wrong-port",
     (),
-    """A client speaks another protocol than the server at its port.
+    """A client and the server at the port speak different protocols.
 
     What it means: One peer speaks AMQP. The other peer speaks TLS, HTTP, MQTT or STOMP.
     Usual causes: The URL begins with amqp:// instead of amqps://, or with amqps:// instead of amqp://. The
@@ -59,12 +59,12 @@ VERSION_MISMATCH: Final = declare(
     What it means: The server answers with the protocol header that it supports, and closes the connection.
     Usual causes: An AMQP 1.0 client connects to RabbitMQ before 4.0 without the AMQP 1.0 plugin, or an AMQP
     0-9-1 client connects to Azure, ActiveMQ or Qpid. Another cause is that a client does not use SASL, but
-    the server demands SASL.
+    the server requires SASL.
     Who has to act: The client.
     Client: Use a library for the version that the server speaks. Use SASL ANONYMOUS instead of no SASL.
     Server: For AMQP 1.0 in RabbitMQ before 4.0, enable the plugin rabbitmq_amqp1_0.
-    Not reported when: the client continues in the version of the answer, or repeats its header after SASL or
-    TLS.
+    Not reported when: the client continues with the version that the server answers, or repeats its header
+    after SASL or TLS.
     Threads: Azure/amqpnetlite#319, achilleasa/dart_amqp#67, amqp/rhea#122
     """,
     explains=(NO_OPENING,),
@@ -73,8 +73,7 @@ VERSION_MISMATCH: Final = declare(
 NO_COMMON_MECHANISM: Final = declare(
     "no-common-mechanism",
     _BOTH,
-    """A client ends the connection after the server has listed its SASL mechanisms, without choosing a
-    mechanism.
+    """A client ends the connection without choosing one of the SASL mechanisms that the server has offered.
 
     What it means: The client supports none of the offered mechanisms, or its configuration does not allow the
     client to use them.
@@ -246,8 +245,8 @@ class OpeningWatch:
                 f"v{version}",
                 "",
                 packet,
-                f"a PROXY header (version {version}) names {source or 'no client'} as the client, which is "
-                "no fault",
+                f"a PROXY header (version {version}) names {source or 'no client'} as the client; such a "
+                "header is no fault",
                 {"version": version, "source": source or None},
             )
         client, server = analysis.first, analysis.second

@@ -12,17 +12,18 @@ __all__ = ["REDELIVERY_LOOP", "ReturnedMessages"]
 REDELIVERY_LOOP: Final = declare(
     "redelivery-loop",
     ("1.0", "0-9-1"),
-    """One message is delivered again and again, because the client returns the message after each delivery.
+    """One message is delivered again and again, because the client gives the message back to the queue after
+    each delivery.
 
-    What it means: The client requeues a message that it cannot process. The message returns and keeps the
-    consumer busy.
+    What it means: The client cannot process the message and requeues it. The same message then arrives again
+    and keeps the consumer busy.
     Usual causes: After an exception in the message handler, the client sends basic.nack with requeue=true, or
     the outcome `released` or `modified`.
     Who has to act: The client.
     Client: Reject a message that cannot be processed (in 0-9-1 with requeue=false), so that the broker can
     dead-letter the message. Count the deliveries of each message.
     Server: Set a delivery limit. RabbitMQ's quorum queues have a limit of 20.
-    Not reported when: the redelivered messages are different messages, or a message was returned only a few
+    Not reported when: each redelivered message is a different message, or the message was requeued only a few
     times.
     Threads: rabbitmq/rabbitmq-server#1020, amqp-node/amqplib#293, alanxz/rabbitmq-c#743
     """,
@@ -73,7 +74,7 @@ class ReturnedMessages:
                 CLIENT,
                 known.packet,
                 f'message "{message_id}" was delivered {known.times} times from "{queue}", because the '
-                f"client returns the message each time ({known.outcome})",
+                f"client gives the message back to the queue each time ({known.outcome})",
                 {"message_id": message_id, "deliveries": known.times, "outcome": known.outcome},
                 packets=(known.last_packet,),
             )

@@ -21,8 +21,7 @@ TLS_ALERT: Final = declare(
     What it means: The handshake or the connection fails. The alert gives the reason in one word.
     Usual causes: A certificate is not trusted, has expired, or belongs to another host. Another cause is that
     the peers have no TLS version or no cipher suite in common.
-    Who has to act: Both peers: one peer has the certificate or the configuration, and the other peer rejects
-    it.
+    Who has to act: Both peers: one peer has a certificate or configuration that the other peer rejects.
     Client: Trust the authority of the server's certificate. Connect to the host name that the certificate
     contains.
     Server: Renew the certificate. Send the whole certificate chain.
@@ -54,10 +53,11 @@ TLS_STALLED: Final = declare(
     (),
     """A TLS handshake stops, and one peer waits for the other peer.
 
-    What it means: One peer has sent its part of the handshake. The other peer is there, but does not go on.
+    What it means: One peer has sent its part of the handshake. The other peer is still connected, but does
+    not continue the handshake.
     Usual causes: A server is overloaded, or a proxy cannot reach its server. A small device needs more time
     for the handshake than the server allows. The packets with a large certificate do not arrive.
-    Who has to act: The peer that does not go on.
+    Who has to act: The peer that does not continue the handshake.
     Client: Set a timeout for the TLS handshake. If the client is slow, increase the handshake timeout of the
     server.
     Server: Check the load of the server, and its timeout for the handshake (RabbitMQ: ssl_handshake_timeout).

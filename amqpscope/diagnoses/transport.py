@@ -49,11 +49,11 @@ SILENCE: Final = declare(
     connection is lost.
 
     What it means: The service, or a load balancer, NAT device or firewall on the way, ended the idle
-    connection. Such a device often forgets a connection without any message.
+    connection. Such a device often drops a connection without informing the peers.
     Usual causes: Heartbeats are switched off. Azure ends idle connections after 240 s, AWS load balancers
     after 350 s, and many services after 300 s.
     Who has to act: Both peers, because both peers must agree on heartbeats.
-    Client: Set a heartbeat or an idle-time-out below the limit, for example 30 s.
+    Client: Set a heartbeat or an idle-time-out that is shorter than this time limit, for example 30 s.
     Server: Ask for heartbeats by default.
     Not reported when: heartbeats were agreed, or the connection continues.
     Threads: amqp/rhea#241, Azure/azure-service-bus-java#142
@@ -68,23 +68,26 @@ NETWORK_STALL: Final = declare(
     """Octets of one peer do not reach the other peer, because the other peer does not read its socket, or
     because the network connection is interrupted.
 
-    What it means: If the TCP window of the reader is 0, its process does not read. If octets are sent again
-    and never acknowledged, the network is interrupted or the other host is down. The writer is not at fault
-    for frames that it cannot send, including heartbeats.
+    What it means: If the TCP window of a peer is 0, the process of this peer does not read. If octets are
+    sent again and never acknowledged, the network is interrupted or the other host is down. A peer that
+    cannot write is not at fault for frames that are missing, such as heartbeats.
     Usual causes: A consumer is blocked, stopped or overloaded and does not read its socket. Or a cable is
     cut, a firewall drops the packets, or a host is down.
     Who has to act: The peer that does not read. If TCP does not acknowledge the octets, neither peer has to
     act, because the network or a host has failed.
     Client: Read the socket in a separate thread, and limit the messages in flight by a prefetch or by credit.
     Server: Read the socket in a separate thread, and limit the messages in flight by a prefetch or by credit.
-    Not reported when: the window opens in time, or the octets that were sent again are acknowledged.
+    Not reported when: the window opens in time, or the retransmitted octets are acknowledged.
     Threads: operand/agency#60, cloudamqp/amqproxy#190
     """,
     Limit("seconds", 5, "even a busy reader opens its window again within a second"),
     Limit(
         "resend-seconds",
         3,
-        ("TCP resends after 0.2 s, and then doubles the interval each time, so this time has four copies"),
+        (
+            "TCP sends octets again after 0.2 s and then doubles the interval each time, so four copies "
+            "are sent within this time"
+        ),
     ),
     explains=(MAY_END,),
 )
@@ -311,9 +314,8 @@ class TransportWatch:
             f"{sender} to {reader}",
             reader,
             stall.packet,
-            f"the TCP window of the {reader} is 0 for {duration(seconds)}, so the {reader} does not "
-            "read and the "
-            f"{sender} cannot write",
+            f"the TCP window of the {reader} stays 0 for {duration(seconds)}, so the {reader} does not read "
+            f"and the {sender} cannot write",
             {"kind": "zero-window", "window": 0, "cannot_write": sender},
             seconds=seconds,
         )
@@ -331,8 +333,7 @@ class TransportWatch:
             "",
             packet,
             f"the {sender} has sent the same octets again for {duration(seconds)} without an "
-            "acknowledgement: the "
-            f"network or the host of the {PEERS[1 - side]} is gone",
+            f"acknowledgement: the network is interrupted, or the host of the {PEERS[1 - side]} is down",
             {"kind": "unacknowledged-resends", "cannot_write": sender},
             seconds=seconds,
             packets=(stall.packet,),
@@ -371,8 +372,9 @@ class TransportWatch:
             "connection",
             peer,
             packet,
-            f"the {peer} sends nothing for {seconds:.3f} s (agreed limit: {agreed / SECOND:g} s); its host "
-            "still acknowledges TCP, so the network works and its process hangs",
+            f"the {peer} sends nothing for {seconds:.3f} s (agreed limit: {agreed / SECOND:g} s), but the "
+            f"host of the {peer} still acknowledges TCP segments. Therefore the network works, and the "
+            f"process of the {peer} hangs",
             {"heartbeat": agreed / SECOND, "silent_for": round(seconds, 3)},
             seconds=seconds,
             ended=ended or notebook.end_packet,
@@ -400,8 +402,9 @@ class TransportWatch:
             "connection",
             "",
             self.gap_packet,
-            f"neither peer sent anything for {duration(seconds)} without agreed heartbeats, and then {how}, "
-            "probably because of an idle limit of the service or of a device on the way",
+            f"the peers agreed on no heartbeats, and neither peer sent anything for {duration(seconds)}. "
+            f"Then {how}, probably because of an idle limit of the service or of a network device between "
+            "the peers",
             figures,
             seconds=seconds,
             ended=self.notebook.end_packet,

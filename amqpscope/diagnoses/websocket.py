@@ -35,7 +35,7 @@ WEBSOCKET_UNREAD: Final = declare(
     Who has to act: Nobody.
     Client: The client needs no change.
     Server: The server needs no change.
-    Not reported when: amqpscope can read the whole WebSocket.
+    Not reported when: amqpscope can read the whole WebSocket connection.
     Threads: mitmproxy/mitmproxy#2447, hahwul/gori#518
     """,
     trouble=False,

@@ -44,7 +44,7 @@ __all__ = [
 PUBLISHER_BLOCKED: Final = declare(
     "publisher-blocked",
     ("0-9-1",),
-    """A server has blocked a connection and accepts no more messages from its client.
+    """A server has blocked a connection and accepts no more messages from the client.
 
     What it means: The server sent connection.blocked. After the next publish, the server reads nothing more
     from the connection.
@@ -105,7 +105,7 @@ PREFETCH_FULL: Final = declare(
     """A client has as many unacknowledged deliveries as its prefetch allows, so the server sends no more
     messages.
 
-    What it means: The server waits for acknowledgements before it delivers more.
+    What it means: The server waits for acknowledgements before the server delivers more messages.
     Usual causes: The message handler hangs, is slow, or forgets to acknowledge.
     Who has to act: The client.
     Client: Acknowledge each delivery. Find out what the message handler waits for.
@@ -114,7 +114,7 @@ PREFETCH_FULL: Final = declare(
     or the consumer is cancelled.
     Threads: MassTransit/MassTransit#1988, corvus-ch/rabbitmq-cli-consumer#54
     """,
-    Limit("seconds", 10, "a handler may take seconds for one message"),
+    Limit("seconds", 10, "a message handler may need some seconds for one message"),
     explains=(MAY_END,),
 )
 
@@ -123,7 +123,8 @@ ACKS_MISSING: Final = declare(
     ("0-9-1",),
     """A client does not acknowledge the deliveries of a consumer.
 
-    What it means: The consumer was started without no-ack, so the server keeps all these deliveries.
+    What it means: The consumer was started without no-ack, so the server keeps each delivery until the client
+    acknowledges the delivery.
     Usual causes: The message handler forgets to acknowledge, or acknowledges on another channel.
     Who has to act: The client.
     Client: Acknowledge each delivery, or consume with no-ack. Set a prefetch.
@@ -133,7 +134,7 @@ ACKS_MISSING: Final = declare(
     only a few deliveries are unacknowledged.
     Threads: rabbitmq/rabbitmq-server#9046, MetPX/sarracenia#953
     """,
-    Limit("seconds", 10, "a handler may take seconds for one message"),
+    Limit("seconds", 10, "a message handler may need some seconds for one message"),
     Limit("deliveries", 10, "the client may be processing a smaller number of deliveries at the same time"),
     Limit("one-seconds", 900, "half of the time after which RabbitMQ closes the channel"),
     explains=(MAY_END,),
@@ -142,17 +143,17 @@ ACKS_MISSING: Final = declare(
 CONSUMER_CANCELLED: Final = declare(
     "consumer-cancelled",
     ("0-9-1",),
-    """A server has cancelled a consumer, and the client does not consume again.
+    """A server has cancelled a consumer, and the client does not start a new consumer.
 
     What it means: The server sent basic.cancel. The client gets no more messages of this consumer.
     Usual causes: The queue was deleted or has expired, or its leader moved to another node.
     Who has to act: The client.
     Client: Handle basic.cancel: declare the queue again and start a new consumer, or report an error.
     Server: The server needs no change.
-    Not reported when: the client cancels its consumer itself, or consumes again.
+    Not reported when: the client cancels its consumer itself, or starts a new consumer.
     Threads: onebeyond/rascal#52, php-amqplib/php-amqplib#704, vert-x3/vertx-rabbitmq-client#10
     """,
-    Limit("seconds", 5, "clients that handle basic.cancel consume again at once"),
+    Limit("seconds", 5, "clients that handle basic.cancel start a new consumer at once"),
     explains=(MAY_END,),
 )
 
@@ -196,8 +197,12 @@ class ChannelWatch(Watch091):
         seconds = (until - since) / SECOND
         if seconds < self.notebook.limit(PUBLISHER_BLOCKED) or not self.published:
             return
-        left = "" if ended else ", and has not unblocked it"
-        after = f"; {count(self.published_since, 'publish')} followed" if self.published_since else ""
+        left = "" if ended else ", and has not unblocked the connection"
+        after = (
+            f"; after that, the client sent {count(self.published_since, 'publish')}"
+            if self.published_since
+            else ""
+        )
         self.notebook.add(
             PUBLISHER_BLOCKED,
             "connection",
@@ -247,8 +252,8 @@ class ChannelWatch(Watch091):
             state.subject,
             PEERS[side],
             packet,
-            f"the {PEERS[side]} {'stopped' if ended else 'has stopped'} {state.subject} by channel.flow for "
-            f"{duration(seconds)}",
+            f"the {PEERS[side]} {'stopped' if ended else 'has stopped'} all messages on {state.subject} for "
+            f"{duration(seconds)} (channel.flow with active=0)",
             {"active": 0, "resumed": False},
             seconds=seconds,
             ended=ended,
@@ -282,7 +287,7 @@ class ChannelWatch(Watch091):
             CLIENT,
             packet,
             f'the server cancelled consumer "{tag}"{where}, and the client '
-            f"{'did not consume' if ended else 'has not consumed'} again for {duration(seconds)}",
+            f"{'started' if ended else 'has started'} no new consumer for {duration(seconds)}",
             {"queue": queue or None, "consumed_again": False, "consumers_left": len(channel.consumers.live)},
             seconds=seconds,
             ended=ended,
@@ -364,7 +369,8 @@ class ChannelWatch(Watch091):
             CLIENT,
             packet,
             f"{state.subject}: the prefetch of {window} {'was' if ended else 'has been'} full for "
-            f"{duration(seconds)}, with {count(max(held, window), 'unacknowledged delivery')} at the client",
+            f"{duration(seconds)}: the client {'had' if ended else 'has'} "
+            f"{count(max(held, window), 'unacknowledged delivery')}",
             {"prefetch": window, "unacknowledged": max(held, window), "consumer": state.full_tag},
             seconds=seconds,
             ended=ended,
@@ -406,8 +412,8 @@ class ChannelWatch(Watch091):
             state.subject,
             CLIENT,
             oldest.packet,
-            f"{state.subject}: the client has not acknowledged {count(len(left), 'delivery')}, "
-            f"the oldest one for {duration(seconds)}",
+            f"{state.subject}: the client has not acknowledged {count(len(left), 'delivery')}; the oldest "
+            f"delivery has waited for {duration(seconds)}",
             {"deliveries": state.delivered, "unacknowledged": len(left), "prefetch": window or None},
             seconds=seconds,
             ended=ended,
@@ -431,8 +437,8 @@ class ChannelWatch(Watch091):
             SERVER,
             oldest.packet,
             f"{state.subject}: the server has not confirmed {missing} of "
-            f"{count(publishes.count, 'publish')}, the oldest one (number {oldest.number}) for "
-            f"{duration(seconds)}",
+            f"{count(publishes.count, 'publish')}; the oldest unconfirmed publish (number {oldest.number}) "
+            f"has waited for {duration(seconds)}",
             {
                 "published": publishes.count,
                 "confirmed": publishes.count - missing,

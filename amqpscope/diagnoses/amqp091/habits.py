@@ -38,8 +38,8 @@ GET_LOOP: Final = declare(
     ("0-9-1",),
     """A client polls a queue with basic.get, and most answers are empty.
 
-    What it means: Each basic.get costs a round trip, and the broker has to process it. Each message waits in
-    the queue until the next basic.get.
+    What it means: Each basic.get costs a round trip and work of the broker. Each message waits in the queue
+    until the next basic.get.
     Usual causes: The application calls basic.get in a loop instead of starting a consumer.
     Who has to act: The client.
     Client: Use basic.consume, so that the server sends each message at once.
@@ -51,7 +51,7 @@ GET_LOOP: Final = declare(
     Limit(
         "empty-part",
         0.9,
-        ("because basic.get is a reasonable way to empty a queue, most answers must be empty"),
+        ("most answers must be empty, because basic.get is a reasonable way to empty a queue"),
     ),
     Limit("per-second", 1, "slower polling is no load for the broker"),
 )

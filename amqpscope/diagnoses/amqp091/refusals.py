@@ -29,9 +29,9 @@ HANDSHAKE_LIMIT: Final = declare(
     ("0-9-1",),
     """A server ends the connection during the handshake, because the client exceeds a limit of the server.
 
-    What it means: The client asks for a frame-max that the server does not accept, or its
-    connection.start-ok is larger than the server accepts before connection.tune. RabbitMQ closes the
-    socket without an error.
+    What it means: The client asks for a frame-max that the server does not accept, or the client's
+    connection.start-ok is larger than the server accepts before connection.tune. RabbitMQ closes the socket
+    without an error.
     Usual causes: An older configuration sets frame-max to 4096, and the server is RabbitMQ 4.1 or later.
     Another cause is that the password is a token (JWT) of more than 4096 octets, and the server is
     RabbitMQ before 4.1.
@@ -46,7 +46,7 @@ HANDSHAKE_LIMIT: Final = declare(
     Limit(
         "new-octets-before-tune",
         8192,
-        ("the limit of RabbitMQ from 4.1 on, which also demands a frame-max of at least this value"),
+        ("the limit of RabbitMQ 4.1 and later, and also the smallest frame-max that these versions accept"),
     ),
     explains=(NO_OPENING,),
 )
@@ -135,7 +135,7 @@ class Refusal091Watch(Watch091):
             subject,
             CLIENT,
             packet,
-            f"{subject}: two threads of the client write without a lock: {reason}",
+            f"{subject}: two threads of the client write without a lock ({reason})",
             {"torn": torn},
         )
 
@@ -201,7 +201,7 @@ class Refusal091Watch(Watch091):
                 "frame-max",
                 CLIENT,
                 tune_packet,
-                f"the client asks for frame-max {frame_max}, but RabbitMQ {version} demands at least "
+                f"the client asks for frame-max {frame_max}, but RabbitMQ {version} requires at least "
                 f"{before:.0f}, "
                 "and closes the socket without an error",
                 {"asked": frame_max, "server": f"RabbitMQ {version}", "minimum": int(before)},

@@ -22,7 +22,7 @@ __all__ = ["CREDIT_NONE", "CREDIT_STARVED", "WINDOW_CLOSED", "Window", "WindowBo
 _WAITING = Limit(
     "waiting-seconds",
     5,
-    "the receiver grants nothing although the sender reports that messages wait (available above 0)",
+    "the sender reports waiting messages (available above 0), but the receiver grants no credit",
 )
 
 CREDIT_NONE: Final = declare(
@@ -38,7 +38,7 @@ CREDIT_NONE: Final = declare(
     Who has to act: The receiver.
     Client: If the client is the receiver, grant credit after the attach, or configure the library to grant
     credit (prefetch). If the client is the sender, check whether the broker has an alarm or a full queue.
-    Server: Write the reason why a publisher gets no credit to the log, or send the reason in a detach.
+    Server: If a publisher gets no credit, log the reason, or send the reason in a detach.
     Not reported when: the last flow of the sender has available=0, the link is being detached, or the attach
     has a null terminus. The diagnosis is also not made if the capture lacks octets.
     Threads: Azure/azure-sdk-for-java#11820, Azure/azure-sdk-for-java#31757, apache/activemq-artemis#4627
@@ -51,7 +51,7 @@ CREDIT_NONE: Final = declare(
 CREDIT_STARVED: Final = declare(
     "credit-starved",
     ("1.0",),
-    """The credit of a link is used up, and the receiver grants no more.
+    """The credit of a link is used up, and the receiver grants no new credit.
 
     What it means: The sender has sent as many deliveries as the credit allowed, and waits.
     Usual causes: The receiver grants credit only once, or counts credit in another way than the sender. Or
@@ -81,7 +81,7 @@ WINDOW_CLOSED: Final = declare(
     credit or an unfinished delivery.
 
     What it means: The window limits the transfers of all links of a session together. The window counts
-    frames, not messages. While the window is 0, no link may send, whatever its credit is.
+    frames, not messages. While the window is 0, no link of the session may send, even if the link has credit.
     Usual causes: A library opens the window only when deliveries are settled, forgets to send a flow, or
     counts transfers wrongly after many transfers.
     Who has to act: The receiver.
@@ -97,8 +97,8 @@ WINDOW_CLOSED: Final = declare(
     Limit(
         "waiting-seconds",
         5,
-        "the window stays closed although the sender reports that messages wait (available above 0) or has "
-        "sent only a part of a delivery",
+        "the sender reports waiting messages (available above 0) or has sent only a part of a delivery, "
+        "but the window stays closed",
     ),
     explains=(MAY_END,),
 )
@@ -316,8 +316,8 @@ class WindowBook:
         pinned = f"; {count(unsettled, 'delivery')} {are(unsettled)} unsettled" if unsettled else ""
         message = (
             f"channel {window.channel}: the {PEERS[window.sender]} may send nothing for "
-            f"{duration(seconds)}, because the incoming-window of the {PEERS[receiver]} is 0, "
-            f"although {stuck}{pinned}{_waiting(link.available)}"
+            f"{duration(seconds)}, because the incoming-window of the {PEERS[receiver]} is 0; "
+            f"{stuck}{pinned}{_waiting(link.available)}"
         )
         self.notebook.add(
             WINDOW_CLOSED,

@@ -30,8 +30,8 @@ LEGAL_REFUSED: Final = declare(
     Who has to act: The peer that refuses.
     Client: Send the optional field until the other peer is corrected.
     Server: Accept all frames that the specification allows.
-    Not reported when: there is a finding against the refused peer, even a finding that is only possible. The
-    diagnosis is also not made if the error comes from the application of the refusing peer.
+    Not reported when: amqpscope reports a finding against the refused peer, even if the finding is graded
+    possible. The diagnosis is also not made if the error comes from the application of the refusing peer.
     Threads: rabbitmq/rabbitmq-amqp1.0-client#11, Azure/amqpnetlite#231, noodlefrenzy/node-amqp10#178
     """,
     explains=(ENDS,),
@@ -48,7 +48,7 @@ LINK_REFUSED: Final = declare(
     user lacks a permission.
     Who has to act: The peer that asks for the link.
     Client: Check the address and the permissions. Declare the queue first.
-    Server: State in the error which address would be correct.
+    Server: Name the correct address in the error.
     Not reported when: the link had been attached for longer than the limit before its end, or deliveries were
     sent on the link.
     Threads: rabbitmq/rabbitmq-tutorials#793, vcabbage/amqp#158
@@ -67,7 +67,7 @@ LINK_STOLEN: Final = declare(
     Who has to act: The client.
     Client: Give each process its own container-id, or let the library choose one.
     Server: The server needs no change.
-    Not reported when: the first link was detached in the normal way before.
+    Not reported when: the first link had already been detached in the normal way.
     Threads: vcabbage/amqp#43, Azure/azure-sdk-for-java#12483, Azure/azure-event-hubs-go#181
     """,
     explains=(ENDS,),
@@ -81,12 +81,12 @@ FILTER_IGNORED: Final = declare(
     What it means: The attach of the server contains the filters that the server applies, and a requested
     filter is not among them. Messages that do not match this filter also arrive.
     Usual causes: The server does not know this kind of filter, or supports it only for another kind of queue.
-    Who has to act: The server. The client has to check the answer.
-    Client: Compare the filter in the answering attach with the requested filter, and filter the received
-    messages again.
+    Who has to act: The server. The client has to check which filters the attach of the server contains.
+    Client: Compare the filter in the server's attach with the requested filter. Filter the received messages
+    in the application, too.
     Server: Support the filter, or refuse links that ask for the filter.
-    Not reported when: no filter was requested, the link is refused, or the answer gives the same filter
-    another name.
+    Not reported when: no filter was requested, the link is refused, or the server's attach has the same
+    filter under another name.
     Threads: rabbitmq/rabbitmq-server#2592, apache/artemis#827
     """,
 )
@@ -193,8 +193,8 @@ class RefusalWatch(Watch10):
             name,
             SERVER,
             record.packet,
-            f'the server does not apply {left_out} of link "{name}", so messages that do not match may '
-            f"arrive; {'only ' + in_force if in_force else 'no filter'} is in force",
+            f'the server does not apply {left_out} of link "{name}", so messages that do not match the '
+            f"filter may arrive; {'only ' + in_force if in_force else 'no filter'} is in force",
             {"asked": asked, "in_force": in_force or None},
             packets=(known.packet,),
         )
@@ -345,7 +345,7 @@ def stolen(theft: Theft, thief: tuple[str, int] | None) -> Diagnosis:
     name = without_password(theft.link)
     by = "another connection, which was not captured"
     if thief is not None:
-        by = f"connection {thief[0]}, which attached it in packet {thief[1]}"
+        by = f"connection {thief[0]}, which attached the link in packet {thief[1]}"
     return diagnosis(
         LINK_STOLEN,
         theft.connection,

@@ -29,7 +29,7 @@ RESUME_DOUBLED: Final = declare(
     already accepted these deliveries.
 
     What it means: The unsettled map in the other peer's attach contains the delivery-tags with the outcome
-    accepted. The client sends the messages without resume=true, so the receiver gets these messages twice.
+    `accepted`. The client sends the messages without resume=true, so the receiver gets these messages twice.
     Usual causes: A library sends all unsettled deliveries again without reading the unsettled map.
     Who has to act: The sender.
     Client: Compare the unsettled map of the other peer's attach with the client's own unsettled deliveries.

@@ -21,10 +21,10 @@ __all__ = [
 CREDIT_ON_RECEIPT: Final = declare(
     "credit-on-receipt",
     ("1.0",),
-    """A receiver renews its credit when messages arrive, and not when the receiver settles the messages.
+    """A receiver grants new credit when messages arrive, not when the receiver settles the messages.
 
-    What it means: The credit does not limit how many deliveries are being processed, so many more deliveries
-    are unsettled than the credit suggests.
+    What it means: The credit does not limit the number of deliveries that are being processed. Therefore the
+    number of unsettled deliveries is much larger than the credit.
     Usual causes: Some libraries (rhea, AMQP.Net Lite, Artemis) renew credit for each received message.
     Who has to act: The receiver.
     Client: Grant credit by hand when a delivery is settled, or limit the work in another way.
@@ -35,7 +35,11 @@ CREDIT_ON_RECEIPT: Final = declare(
     transactions.
     Threads: Azure/amqpnetlite#270, apache/activemq-artemis#2272, apache/activemq-artemis#3130
     """,
-    Limit("times", 3, "when renewing and settling overlap, up to twice the credit is usual"),
+    Limit(
+        "times",
+        3,
+        ("up to twice the credit is usual if the receiver settles deliveries while new deliveries arrive"),
+    ),
     Limit("deliveries", 50, "a smaller number of unsettled deliveries does no harm"),
 )
 
@@ -44,9 +48,9 @@ UNSETTLED_PILE: Final = declare(
     ("1.0",),
     """Many deliveries of a link are never settled.
 
-    What it means: The receiver sends no outcome for the deliveries. Or the receiver has sent outcomes with
-    rcv-settle-mode second, and the sender does not settle the deliveries (in this mode the sender has to
-    settle first). The sender has to keep these deliveries and cannot reuse their delivery-tags.
+    What it means: The receiver sends no outcome for the deliveries. In rcv-settle-mode `second`, the sender
+    has to settle first. In this mode, the receiver may have sent outcomes, but the sender does not settle the
+    deliveries. The sender has to keep these deliveries and cannot reuse their delivery-tags.
     Usual causes: The library does not accept messages automatically, and the application does not accept
     them. Or a peer does not follow the agreed settle mode.
     Who has to act: The receiver. If the receiver has already sent an outcome for each delivery, the sender
@@ -58,7 +62,7 @@ UNSETTLED_PILE: Final = declare(
     Threads: noodlefrenzy/node-amqp10#316, rabbitmq/rabbitmq-server#6236, Azure/go-amqp#33
     """,
     Limit("seconds", 20, "an application may need this time to process a batch"),
-    Limit("settle-seconds", 10, "a sender needs no time for processing before it settles"),
+    Limit("settle-seconds", 10, "a sender needs no time for processing before the sender settles a delivery"),
     Limit("deliveries", 10, "the application may be processing a smaller number of deliveries"),
     explains=(MAY_END,),
 )
@@ -86,7 +90,7 @@ SETTLEMENT_SLOW: Final = declare(
 MISCOUNTED: Final = declare(
     "frames-counted-as-messages",
     ("1.0",),
-    """A peer counts the transfers of large messages as messages.
+    """A peer counts each transfer of a large message as a message of its own.
 
     What it means: The delivery-count of the peer rises by one for each transfer. The credit runs out too
     early or is too large, and the delivery-counts of the two peers never agree again.
@@ -153,9 +157,9 @@ def _on_receipt(notebook: Notebook, state: LinkState, receiver: str) -> None:
         state.subject,
         receiver,
         state.renewed_packet,
-        f'link "{state.subject}": up to {state.peak} deliveries were unsettled with a credit of '
-        f"{state.largest}, "
-        f"because the {receiver} renews credit on receipt and not on settlement",
+        f'link "{state.subject}": up to {state.peak} deliveries were unsettled at the same time, with a '
+        f"credit of {state.largest}, because the {receiver} grants new credit when deliveries arrive, not "
+        f"when the {receiver} settles them",
         {
             "largest_credit": state.largest,
             "peak_unsettled": state.peak,
@@ -173,8 +177,8 @@ def _miscounted(notebook: Notebook, state: LinkState, known: Miscount, ended: i6
         PEERS[known.side],
         known.packet,
         f'link "{state.subject}": the delivery-count of the {PEERS[known.side]} rose by '
-        f"{figures['transfers']} for {figures['deliveries']} messages, because the "
-        f"{PEERS[known.side]} counts transfers",
+        f"{figures['transfers']} for {figures['deliveries']} messages, because the {PEERS[known.side]} "
+        "counts transfers instead of messages",
         figures,
         seconds=(until - known.time) / SECOND,
         ended=ended,
@@ -194,7 +198,7 @@ def pile_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> 
         patience = notebook.limit(UNSETTLED_PILE, "settle-seconds")
         figures |= {"accepted": number, "unsettled": state.unsettled}
         text = (
-            f"the {receiver} has stated outcomes for {count(number, 'delivery')}, but the {sender} does not "
+            f"the {receiver} has sent outcomes for {count(number, 'delivery')}, but the {sender} does not "
             "settle them"
         )
     else:
@@ -210,9 +214,7 @@ def pile_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> 
             "settled": state.settled,
             "credit_left": state.credit,
         }
-        text = (
-            f"{count(number, 'delivery')} {are(number)} unsettled, because the {receiver} states no outcome"
-        )
+        text = f"{count(number, 'delivery')} {are(number)} unsettled, because the {receiver} sends no outcome"
     if not notebook.idle(who, since, until, patience):
         return False
     seconds = (until - since) / SECOND
