@@ -341,7 +341,7 @@ class ArgumentReader:
         try:
             return octets.decode("utf-8")
         except UnicodeDecodeError as error:
-            reason = f"the short string is not UTF-8 at its octet {error.start}"
+            reason = f"octet {error.start} of the short string is not valid UTF-8"
             self.problem("T-SHORTSTR-UTF8", at, index, reason)
             self.leave(octets, index)
             return None

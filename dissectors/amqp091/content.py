@@ -135,13 +135,13 @@ def read_content_header(
             more = word & 1 != 0
             unknown = unknown or word > 1
         if more and not cut:
-            reason = "the last flag word announces another flag word, but none follows"
+            reason = "the last flag word announces another flag word, but no other flag word follows"
             reader.problem("F-HEADER-FLAGS", pos + 12, -1, reason)
             header.sound = False
             return header
     if unknown:
         reader.problem(
-            "F-HEADER-FLAGS", pos + 12, -1, "the property flags set a bit that stands for no property"
+            "F-HEADER-FLAGS", pos + 12, -1, "the property flags have a bit set that no property uses"
         )
         header.sound = False
     header.octets = buf[first:end]

@@ -219,7 +219,9 @@ class Amqp091FrameDecoder(StreamDecoder):
         elif self.offset == self.origin:
             self.lose(NO_HEADER, "the stream begins with neither a protocol header nor a frame")
         else:
-            more = ", which the specification gives a heartbeat in one place" if kind == 4 else ""
+            more = (
+                "; one place of the specification uses this frame type for a heartbeat" if kind == 4 else ""
+            )
             self.lose("F-FRAME-TYPE", f"the frame type {kind} is unknown{more}")
             if size <= MAX_WRONG_FRAME:
                 self.hint = size
@@ -227,7 +229,7 @@ class Amqp091FrameDecoder(StreamDecoder):
     def wrong_end(self, buf: bytes, at: i64, size: i64) -> bool:
         """The frame at `at` has a wrong frame end. Gives it out, or breaks the chain: then False."""
         octet: i64 = buf[at + size - 1]
-        reason = f"the frame end is 0x{octet:02x}, not 0xce"
+        reason = f"the frame-end octet is 0x{octet:02x}, not 0xce"
         if self.unsure():
             self.lose("cut", UNSURE)
             return False
@@ -245,7 +247,7 @@ class Amqp091FrameDecoder(StreamDecoder):
     def decode_part(self, front: bytes, size: i64, octet: i64) -> None:
         super().decode_part(front, size, octet)
         if octet >= 0 and octet != FRAME_END and not self.unsure():
-            reason = f"the frame end is 0x{octet:02x}, not 0xce"
+            reason = f"the frame-end octet is 0x{octet:02x}, not 0xce"
             self.frames[-1].add_problem(Problem(WRONG_FRAME_END, size - 1, "", reason))
             self.doubtful = True
 
@@ -261,7 +263,9 @@ class Amqp091FrameDecoder(StreamDecoder):
         """A protocol header."""
         frame = self.protocol_header(buf, at)
         if self.opened and not self.unsure():
-            reason = "the protocol header follows an earlier protocol header or frames of the same peer"
+            reason = (
+                "a peer sends a protocol header after an earlier protocol header or earlier frames of its own"
+            )
             frame.add_problem(Problem("F-PROTO-HDR-ONCE", 0, "", reason))
         self.opened = True
         self.give(frame, 8)
@@ -271,7 +275,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         frame = Frame(self.offset, 4, "heartbeat", "heartbeat", 0)
         frame.place(buf, at, at + 3, at + 3, at + 4)
         frame.trailer = 1
-        reason = "the heartbeat has no size field, because the printed grammar leaves it out"
+        reason = "the heartbeat has no size field, as in the printed grammar of the specification"
         frame.add_problem(Problem("F-HEARTBEAT-SHAPE", 3, "", reason))
         self.opened = True
         if self.unsure():

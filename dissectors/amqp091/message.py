@@ -201,11 +201,11 @@ class Amqp091MessageAssembler(Assembler):
         """What is wrong with a frame that breaks this rule."""
         message = self._open.get(int(frame.channel))
         if fault == "F-HEADER-ORPHAN":
-            return "no method with content precedes the content header"
+            return "no method that has content was sent before the content header"
         if fault == "F-BODY-ZERO":
             return "a body frame follows a content header with body-size 0"
         if message is None or message.method is None:
-            return "no content header precedes the body frame"
+            return "no content header was sent before the body frame"
         begun = message.method.definition().name
         sent = {"body": "a body frame", "content-header": "a content header"}.get(frame.name, frame.name)
         if fault == "F-CONTENT-HEADER-NEXT":
@@ -214,7 +214,7 @@ class Amqp091MessageAssembler(Assembler):
             size = message.seen + frame.declared_size - _AROUND
             announced = f"the content header announces {message.body_size}"
             if frame.declared_size > frame.size:
-                return f"the body frame brings the body to {size} octets, but {announced}"
+                return f"with this body frame, the body has {size} octets, but {announced}"
             return f"the body has {size} octets, but {announced}"
         left = message.body_size - int(message.seen)
         missing = f"{count(left, 'octet')} of the body of the previous {begun} {are(left)} still missing"

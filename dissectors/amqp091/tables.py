@@ -352,7 +352,7 @@ class TableReader:
             name = self.text(start, self.buf[start + 1 : self.pos])
             self.path.append(_step(name, len(pairs)))
             if name in seen:
-                self.problem("T-TABLE-DUP", start, "the table has this field name twice")
+                self.problem("T-TABLE-DUP", start, "the table contains this field name twice")
             seen.add(name)
             if isinstance(name, str) and len(name) > MAX_NAME:
                 self.problem(
@@ -370,7 +370,9 @@ class TableReader:
         try:
             return octets.decode("utf-8")
         except UnicodeDecodeError as error:
-            self.problem("T-SHORTSTR-UTF8", start, f"a short string is not UTF-8 at its octet {error.start}")
+            self.problem(
+                "T-SHORTSTR-UTF8", start, (f"octet {error.start} of a short string is not valid UTF-8")
+            )
             return Raw(octets)
 
     def value(self) -> object:
@@ -396,7 +398,7 @@ class TableReader:
             self.pos += width
             return self.fixed(tag, self.pos - width)
         if width == NO_TAG:
-            self.problem("T-TABLE-TAG", start, f"no type has the tag 0x{tag:02x}")
+            self.problem("T-TABLE-TAG", start, f"no field type has the tag 0x{tag:02x}")
             return self.rest(start)
         prefix: i64 = 1 if width == SHORT_STRING else 4
         if prefix > self.end - self.pos:

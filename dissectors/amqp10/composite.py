@@ -334,7 +334,7 @@ class Reader(ValueReader):
             value = self.data(code, at)
         if self.sound(found):
             self.problem(
-                "T-COMP-LIST", at, f"{definition.name} is encoded as {sent_name(value)}, not as list"
+                "T-COMP-LIST", at, f"{definition.name} is encoded as `{sent_name(value)}`, not as `list`"
             )
         return Raw(b"") if definition.secret else value
 
@@ -370,7 +370,7 @@ class Reader(ValueReader):
             self.short = False
             composite.break_at(self.room)
             if not self.cut and not self.blurred(found):
-                reason = f"the list counts {count} items, but has room for {self.room}"
+                reason = f"the list announces {count} items, but has room for only {self.room}"
                 self.problem("T-LIST-FIT", start, reason)
             return
         if self.pos < self.end:
@@ -387,7 +387,7 @@ class Reader(ValueReader):
         if code == 0x45 or code == 0xC0 or code == 0xD0:
             return True
         name = composite.definition().name
-        self.problem("T-COMP-LIST", at, f"{name} is encoded as {FORMAT_CODES[int(code)]}, not as list")
+        self.problem("T-COMP-LIST", at, f"{name} is encoded as `{FORMAT_CODES[int(code)]}`, not as `list`")
         return False
 
     def element(self, descriptor: object, code: i64) -> object:
@@ -427,7 +427,7 @@ class Reader(ValueReader):
             self.problem(
                 "T-COMP-TYPE",
                 start,
-                f"the field has the type {wanted}, but the value has the type {sent_name(value)}",
+                f"the field requires the type `{wanted}`, but the value has the type `{sent_name(value)}`",
             )
         self.path.pop()
 
@@ -601,7 +601,7 @@ class Reader(ValueReader):
                 self.problem(
                     "T-COMP-TYPE",
                     start,
-                    f"the field has the type symbol, but the value has the type {sent_name(value)}",
+                    f"the field requires the type `symbol`, but the value has the type `{sent_name(value)}`",
                     leaf,
                 )
         return None
@@ -620,7 +620,7 @@ class Reader(ValueReader):
             # Whatever may be wrong with it: it is not the descriptor that has to stand here.
             self.other_descriptor(owner, index, name, value.descriptor, start, found)
         elif self.sound(found):
-            reason = f"the field has the type {name}, but the value has the type {sent_name(value)}"
+            reason = f"the field requires the type `{name}`, but the value has the type `{sent_name(value)}`"
             self.problem("T-COMP-TYPE", start, reason, self.leaf(owner, index))
         return None
 
@@ -632,7 +632,7 @@ class Reader(ValueReader):
             return
         self.forgive_descriptor(start, found)
         if self.sound(found):
-            reason = f"the field has the type {name}, but the value has another descriptor"
+            reason = f"the field requires the type `{name}`, but the value has another descriptor"
             self.problem("T-COMP-DESC", start, reason, self.leaf(owner, index))
 
     def map(self, owner: Composite, index: i64, keys: str) -> Map | None:
@@ -658,7 +658,7 @@ class Reader(ValueReader):
                 self.problem(
                     "M-ANN-KEYTYPE",
                     at,
-                    f"an annotation's key has the type {sent}, not symbol or ulong",
+                    f"the key of an annotation has the type `{sent}`, but must be a `symbol` or `ulong`",
                     "",
                     False,
                 )
@@ -667,13 +667,15 @@ class Reader(ValueReader):
                 self.problem(
                     "M-AP-KEY",
                     at,
-                    f"a key of the application properties has the type {sent}, not string",
+                    f"a key of the application properties has the type `{sent}`, but must be a `string`",
                     "",
                     False,
                 )
         elif sent != "symbol":
             code = "M-FILTER-KEY" if keys == "filter-set" else "T-FIELDS-KEY"
-            self.problem(code, at, f"a key of the map has the type {sent}, not symbol", "", False)
+            self.problem(
+                code, at, f"a key of the map has the type `{sent}`, but must be a `symbol`", "", False
+            )
 
     def check_entry(self, keys: str, value: object, at: i64) -> None:
         if keys == "filter-set":
@@ -681,7 +683,7 @@ class Reader(ValueReader):
                 self.problem(
                     "M-FILTER-VALUE",
                     at,
-                    f"a filter has the type {sent_name(value)}, but must be a described value",
+                    f"a filter has the type `{sent_name(value)}`, but must be a described value",
                     "",
                     False,
                 )
@@ -689,7 +691,7 @@ class Reader(ValueReader):
             self.problem(
                 "M-AP-VALUE",
                 at,
-                f"an application property has the type {sent_name(value)}, not a simple type",
+                f"an application property has the type `{sent_name(value)}`, but must have a simple type",
                 "",
                 False,
             )
@@ -721,7 +723,7 @@ class Reader(ValueReader):
                 and value.definition().name == "coordinator"
             ):
                 code = "TX-COORD-TARGET"
-            reason = f"the type {sent_name(value)} is not allowed as {requires}"
+            reason = f"a value of the type `{sent_name(value)}` is not allowed as `{requires}`"
             self.problem(code, start, reason, self.leaf(owner, index))
         return None
 
@@ -757,7 +759,7 @@ class Reader(ValueReader):
         for owner, index, code, value in owed:
             field = owner.definition().fields[index]
             if value is not None:
-                shown = value if isinstance(value, int) else "the symbol sent"
+                shown = value if isinstance(value, int) else "the symbol that was sent"
                 reason = f"{shown} is not a valid {field.type}"
             else:
                 if excused or (owner.odd is not None and index in owner.odd):

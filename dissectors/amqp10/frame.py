@@ -323,7 +323,10 @@ class FrameDecoder(StreamDecoder):
                     "C-HDR-VERMATCH",
                     0,
                     "",
-                    f"a second protocol header follows the protocol header of {self.layer}",
+                    (
+                        f"the peer has already sent a protocol header for {self.layer} before this protocol "
+                        "header"
+                    ),
                 )
             )
         header = frame.body
@@ -392,10 +395,16 @@ class FrameDecoder(StreamDecoder):
             if sasl:
                 if not definition.is_sasl_frame:
                     frame.add_problem(
-                        Problem("SA-FRAME-BODY", body_at, "", f"a SASL frame carries {frame.name}", True)
+                        Problem(
+                            "SA-FRAME-BODY",
+                            body_at,
+                            "",
+                            (f"a SASL frame contains the performative {frame.name}"),
+                            True,
+                        )
                     )
                 elif more:
-                    reason = "octets follow the SASL performative"
+                    reason = "the SASL frame has octets after its performative"
                     frame.add_problem(Problem("SA-FRAME-BODY", behind, "", reason, True))
             elif not definition.is_frame:
                 frame.add_problem(
@@ -516,6 +525,6 @@ _HEADER_REASONS: Final = {
     NO_HEADER: "the stream begins with neither a protocol header nor a frame",
     "F-SIZE-MIN": "the frame size is below 8",
     "F-DOFF-MIN": "the data offset is below 2 words",
-    "F-DOFF-RANGE": "the data offset lies beyond the frame's end",
+    "F-DOFF-RANGE": "the data offset lies beyond the end of the frame",
     "F-TYPE-KNOWN": "the frame type is neither 0 (AMQP) nor 1 (SASL)",
 }

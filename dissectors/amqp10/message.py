@@ -297,7 +297,10 @@ def _section(reader: Reader, value: object, start: i64, sound: bool) -> Section:
                 reader.problem(
                     "M-SECT-TYPE",
                     start,
-                    f"the {name} section holds a value of type {sent_name(value.value)}, not {wanted}",
+                    (
+                        f"the {name} section contains a value of the type `{sent_name(value.value)}`, not "
+                        f"`{wanted}`"
+                    ),
                     name,
                 )
             return Section(name, value.value, start, 0)
@@ -305,6 +308,6 @@ def _section(reader: Reader, value: object, start: i64, sound: bool) -> Section:
         # It has a descriptor: its first octet is that of one.
         what = "described value of another kind"
         if isinstance(value, Composite):
-            what = f"value of type {sent_name(value)}"
+            what = f"value of the type `{sent_name(value)}`"
         reader.problem("M-SECT-KNOWN", start, f"a {what} is sent instead of a message section")
     return Section("unknown", value, start, 0)

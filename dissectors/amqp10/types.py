@@ -291,12 +291,12 @@ class ValueReader:
         """The descriptor behind a 0x00 at `start`. If no constructor follows it, `pos` is at the end."""
         if self.pos >= self.end:
             if not self.cut:
-                self.problem("T-DESC-CTOR", start, "0x00 is not followed by a descriptor")
+                self.problem("T-DESC-CTOR", start, "no descriptor follows the octet 0x00")
             return Raw(b"")
         found = len(self.problems)
         value = self.value()
         if self.pos >= self.end and self.sound(found):
-            self.problem("T-DESC-CTOR", start, "a descriptor is not followed by a value")
+            self.problem("T-DESC-CTOR", start, "no value follows the descriptor")
         return value
 
     def described_by(self, descriptor: object, start: i64) -> object:
@@ -321,7 +321,7 @@ class ValueReader:
             self.problem_once(
                 "T-DESC-RESERVED",
                 at,
-                f"a descriptor has the type {type_name(descriptor)}, not symbol or ulong",
+                f"a descriptor has the type `{type_name(descriptor)}`, but must be a `symbol` or `ulong`",
             )
 
     def data(self, code: i64, start: i64) -> object:
@@ -512,13 +512,13 @@ class ValueReader:
             return
         swapped: i64 = buf[pos + 7] >> 4
         if variant != 2:
-            self.problem_once("T-UUID-4122", start, "the uuid's variant is not that of RFC 4122")
+            self.problem_once("T-UUID-4122", start, "the uuid does not have the variant of RFC 4122")
         elif 1 <= swapped <= 8:
             self.problem_once(
                 "T-UUID-4122",
                 start,
-                f"the uuid has version {version}, but version {swapped} if the octets of its first fields "
-                "are swapped",
+                f"the uuid has version {version}; with swapped octets in the first fields, the version "
+                f"would be {swapped}",
             )
         else:
             self.problem_once("T-UUID-4122", start, f"the uuid has version {version}, which is not defined")
@@ -566,7 +566,7 @@ class ValueReader:
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
-            self.problem("T-STR-UTF8", start, f"the string is not UTF-8 at its octet {error.start}")
+            self.problem("T-STR-UTF8", start, f"octet {error.start} of the string is not valid UTF-8")
             return Raw(self.buf[start : self.pos])
         return self.unmarked(text, start)
 
@@ -706,7 +706,11 @@ class ValueReader:
             if not isinstance(key, Raw):
                 same: object = (type(key), key) if type(key) in _COMPARABLE else self.buf[at : self.pos]
                 if same in seen:
-                    self.problem("T-MAP-DUPKEY", at, f"the map has this {type_name(key)} key twice")
+                    self.problem(
+                        "T-MAP-DUPKEY",
+                        at,
+                        (f"the map contains this key of the type `{type_name(key)}` twice"),
+                    )
                 seen.add(same)
                 if keys:
                     self.check_key(keys, key, at)

@@ -113,10 +113,14 @@ class DraftSection:
         )
         if not fits:
             reader.problem(
-                "M-SECT-TYPE", 0, f"the {name} section holds a value of type {sent_name(value)}, not {kind}"
+                "M-SECT-TYPE",
+                0,
+                f"the {name} section contains a value of the type `{sent_name(value)}`, not `{kind}`",
             )
         elif len(values) > 1:
-            reader.problem("M-PAYLOAD-WHOLE", 0, f"the {name} section holds {len(values)} values, not one")
+            reader.problem(
+                "M-PAYLOAD-WHOLE", 0, (f"the {name} section contains {len(values)} values, not one value")
+            )
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""

@@ -102,7 +102,7 @@ class DraftReader(Reader):
         try:
             text = data.decode("utf-16-be")
         except UnicodeDecodeError as error:
-            self.problem("T-STR-UTF16", start, f"the string is not UTF-16BE at its octet {error.start}")
+            self.problem("T-STR-UTF16", start, f"octet {error.start} of the string is not valid UTF-16BE")
             return Raw(self.buf[start : self.pos])
         return self.unmarked(text, start)
 
@@ -123,7 +123,9 @@ class DraftReader(Reader):
     def check_descriptor(self, descriptor: object, at: i64) -> None:
         if isinstance(descriptor, ULong) and descriptor == _LINKAGE:
             self.problem_once(
-                REVISION, at, "a linkage was sent, which only the revision of February 2011 defines"
+                REVISION,
+                at,
+                ("the frame contains a `linkage`, which only the revision of February 2011 defines"),
             )
         elif descriptor is not True:
             super().check_descriptor(descriptor, at)
@@ -205,7 +207,10 @@ class DraftReader(Reader):
 
     def other(self, owner: Composite, index: i64, wanted: str) -> None:
         if self.buf[self.pos] == 0 and owner.definition().fields[index].name == "message-format":
-            reason = "the fragments stand in the place of message-format, as in the revision of February 2011"
+            reason = (
+                "the field `fragments` is in the place of the field `message-format`, as in the revision "
+                "of February 2011"
+            )
             self.problem_once(REVISION, self.pos, reason)
             self.keep(owner, index, self.named_value(owner, index))
         elif self.proven(owner, index):
@@ -297,7 +302,7 @@ class DraftReader(Reader):
             self.reject(
                 owner,
                 index,
-                "the descriptor `true`, which marks several values, stands before a value that is not a list",
+                "the descriptor `true`, which marks several values, comes before a value that is not a list",
                 start,
                 found,
             )
@@ -321,7 +326,7 @@ class DraftReader(Reader):
                 self.reject(
                     owner,
                     index,
-                    f"the field has type {name}, but a value has type {sent_name(item)}",
+                    f"the field requires the type `{name}`, but a value has the type `{sent_name(item)}`",
                     start,
                     found,
                 )

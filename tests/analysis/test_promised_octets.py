@@ -125,7 +125,7 @@ def test_the_body_of_a_frame_that_is_not_finished_counts_as_sent() -> None:
     d.client.fin()
     (finding,), _, records = reported(d, "amqp091/F-BODY-OVERRUN")
     assert finding.message == (
-        "the body frame brings the body to 4294967280 octets, but the content header announces 10"
+        "with this body frame, the body has 4294967280 octets, but the content header announces 10"
     )
     message = records[-1].message
     assert message is not None and message.seen == 5000  # type: ignore[attr-defined]

@@ -542,7 +542,7 @@ def test_a_composite_that_is_no_list(name: str, octets: str, sent: str) -> None:
     inner = bytes.fromhex(octets)
     decoded, reader = read(amqp.list_([amqp.raw(b"\x00\x53" + bytes([code]) + inner), "next"]))
     assert problems(reader.problems) == [("T-COMP-LIST", 6, "[0]")]
-    assert reader.problems[0].reason == f"{name} is encoded as {sent}, not as list"
+    assert reader.problems[0].reason == f"{name} is encoded as `{sent}`, not as `list`"
     kept, _ = read(inner)
     assert decoded[0] == Described(ULong(code), Raw(b"") if definition(name).secret else kept)
     assert decoded[1] == "next"
@@ -900,7 +900,9 @@ def test_a_secret_where_it_belongs_is_kept_for_who_asks_for_it() -> None:
 def test_that_a_secret_is_of_the_wrong_type_is_said_all_the_same() -> None:
     decoded, reader = read(SECRETS["as string"])
     assert problems(reader.problems) == [("T-COMP-TYPE", 13, "sasl-init.initial-response")]
-    assert reader.problems[0].reason == "the field has the type binary, but the value has the type string"
+    assert reader.problems[0].reason == (
+        "the field requires the type `binary`, but the value has the type `string`"
+    )
     assert decoded.odd == {1: Raw(b"")}
     _, reader = read(SECRETS["as map"])
     assert problems(reader.problems) == [("T-BOOL-OCTET", 27, "sasl-init.initial-response[0]")]

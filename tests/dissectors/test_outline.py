@@ -151,7 +151,8 @@ def test_media_types(text: bytes, sound: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("descriptor", "what"), [(0x24, "value of type accepted"), (0x2F, "described value of another kind")]
+    ("descriptor", "what"),
+    [(0x24, "value of the type `accepted`"), (0x2F, "described value of another kind")],
 )
 def test_what_is_sent_instead_of_a_section(descriptor: int, what: str) -> None:
     message = Message(0, [bytes([0, 0x53, descriptor, 0x45])], 4, True)

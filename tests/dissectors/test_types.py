@@ -372,7 +372,7 @@ def test_byte_order_mark_is_reported_and_kept() -> None:
 
 def test_problem_says_where_in_the_string() -> None:
     _, reader = read_value(amqp.string(b"abc\xff"))
-    assert reader.problems[0].reason == "the string is not UTF-8 at its octet 3"
+    assert reader.problems[0].reason == "octet 3 of the string is not valid UTF-8"
 
 
 # A value, its first octets cut off at any place, is one fault; and a compound around it is not at fault.
