@@ -189,8 +189,9 @@ class ZstdStream(Stream):
                 if window > 1 << MAX_ZSTD_WINDOW:
                     self._break(
                         "capture/compression",
-                        f"the zstd data need a window of {window >> 20} MiB and are given {_MOST_WINDOW} MiB "
-                        f"(zstd -dc --long={(window - 1).bit_length()} decompresses them)",
+                        f"the zstd data need a window of {window >> 20} MiB, but amqpscope uses at most "
+                        f"{_MOST_WINDOW} MiB (to decompress the data: zstd -dc "
+                        f"--long={(window - 1).bit_length()})",
                     )
                 else:
                     self._break("capture/corrupt", "the zstd data are damaged")

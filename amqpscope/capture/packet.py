@@ -208,7 +208,10 @@ class PacketDecoder:
         begin: i64 = tcp + header
         if header < 20 or begin > stop:
             self._bad_header(
-                number, time, "capture/tcp-header", "the TCP data offset is below 5 or beyond the segment"
+                number,
+                time,
+                "capture/tcp-header",
+                ("the TCP data offset is below 5, or lies beyond the end of the segment"),
             )
             return
         cut: i64 = stop - captured
@@ -275,8 +278,8 @@ class PacketDecoder:
             "capture/time",
             number,
             time,
-            f"the timestamp is {back / 1_000_000_000:.3f} s before that of the previous packet; packets keep "
-            "the order of the file",
+            f"the timestamp is {back / 1_000_000_000:.3f} s earlier than the timestamp of the previous "
+            "packet; packets keep the order of the file",
         )
 
     def _bad_header(self, number: i64, time: i64, code: str, detail: str) -> None:
@@ -377,8 +380,8 @@ class PacketDecoder:
                 "capture/link-type",
                 number,
                 time,
-                f"link type {link_type} is not decoded; its packets are skipped (tshark may know it: "
-                "--via tshark)",
+                f"amqpscope does not decode link type {link_type}; packets of this type are skipped (with "
+                "--via tshark, they may be readable)",
                 MAX_LINK_TYPES,
             )
         self.link_types[link_type] = count + 1

@@ -162,14 +162,14 @@ class PcapReader(CaptureReader):
         """
         self._need = 0
         if captured > self._bound:
-            return self._damaged(at, f"a record claims {captured} captured octets")
+            return self._damaged(at, f"a record claims to have {captured} captured octets")
         if wire == 0 and captured == 0:
             # As a record, the header of a pcap file has both lengths 0 (time zone and accuracy, never used).
             if self._looks_like_file_header(now, fraction):
                 self._note(
                     "capture/joined",
-                    f"another capture file begins at offset {self._origin + at}: files joined end to end, "
-                    "which may be out of order or have packets twice",
+                    f"another capture file begins at offset {self._origin + at}; capture files were joined "
+                    "end to end, so packets may be out of order or may occur twice",
                 )
                 self._mode = START
                 return at
@@ -191,22 +191,33 @@ class PcapReader(CaptureReader):
             if length > self._bound:
                 return self._damaged(
                     at,
-                    f"a record claims fraction of a second {fraction}, {captured} octets captured and {wire} "
-                    "on the wire, and no record follows it",
+                    f"a record claims a fraction of a second of {fraction}, {captured} captured octets and "
+                    f"{wire} octets on the wire, and no valid record follows",
                 )
             place += self._header + length
         if fraction >= self._units:
             self._odd_note(
-                "capture/time", f"fraction of a second {fraction} in 1/{self._units} s, added as it is"
+                "capture/time",
+                (
+                    f"the fraction of a second is {fraction} in units of 1/{self._units} s; amqpscope adds "
+                    "this fraction unchanged"
+                ),
             )
         if wire < captured:
             self._odd_note(
                 "capture/length",
-                f"{captured} octets captured of {wire} on the wire; the packet is read as complete",
+                (
+                    f"a record has {captured} captured octets, but only {wire} octets on the wire; the "
+                    "packet is read as complete"
+                ),
             )
         elif captured > self._snaplen:
             self._odd_note(
-                "capture/length", f"{captured} octets captured with a snapshot length of {self._snaplen}"
+                "capture/length",
+                (
+                    f"a record has {captured} captured octets, more than the snapshot length of "
+                    f"{self._snaplen}"
+                ),
             )
         return at
 

@@ -119,7 +119,7 @@ class PcapngReader(CaptureReader):
                 length = u32(buf, at + 4) if big else u32le(buf, at + 4)
                 seven_words = (SEVEN_WORDS if big else SEVEN_WORDS_LITTLE).unpack_from
             if length < _FRAMING or length > MAX_BLOCK:
-                return self._damaged(at, f"a block claims {length} octets")
+                return self._damaged(at, f"a block claims to have {length} octets")
             # Lengths are multiples of 4; a writer that forgot it has still padded the block.
             following: i64 = at + ((length + 3) & ~3)
             if following > end:
@@ -360,7 +360,9 @@ class PcapngReader(CaptureReader):
         self._lost += count
         self._lost_places += 1
         if self._lost_places == 1:
-            self._note("capture/dropped", f"packets lost before this packet, as the capture reports: {count}")
+            self._note(
+                "capture/dropped", (f"packets lost before this packet, as the capture reports: {count}")
+            )
         self.sink.dropped(self.number, self._time, min(count, _MAX_LOST))
 
     def _all_lost_somewhere(self) -> int:
@@ -385,13 +387,19 @@ class PcapngReader(CaptureReader):
         """A time of any size, made to fit."""
         if 0 <= time <= MAX_TIME:
             return time
-        self._note("capture/time", f"packet {self.number} has a time of {time} ns since 1970, out of range")
+        self._note(
+            "capture/time",
+            (f"packet {self.number} has a time of {time} ns since 1970, which is out of range"),
+        )
         return 0 if time < 0 else MAX_TIME
 
     def _odd_wire(self, captured: i64, wire: i64) -> i64:
         self._note(
             "capture/length",
-            f"{captured} octets captured of {wire} on the wire; the packet is read as complete",
+            (
+                f"a record has {captured} captured octets, but only {wire} octets on the wire; the packet "
+                "is read as complete"
+            ),
         )
         return captured
 
@@ -407,7 +415,7 @@ class PcapngReader(CaptureReader):
             self._note(
                 "capture/corrupt",
                 f"at offset {self._origin + at}: packet {self.number} claims {captured} octets in a block "
-                f"with room for {room}; skipped",
+                f"with room for {room}; the packet is skipped",
             )
 
     def _step(self, buf: bytes, at: i64, end: i64, first: bool) -> i64:

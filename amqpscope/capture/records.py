@@ -100,14 +100,14 @@ class CaptureReader(FileReader):
         if self._mode == STOPPED:
             self._note(
                 "capture/corrupt",
-                f"at offset {self._damage}: {self._reason}; nothing credible follows, "
-                f"{self.offset - self._damage} octets not read",
+                f"at offset {self._damage}: {self._reason}; no valid record follows, and "
+                f"{self.offset - self._damage} octets are not read",
             )
         elif left > 0:
             self._note(
                 "capture/truncated",
-                f"the file ends inside the record at offset {self.offset}: "
-                f"{left} octets of it lost, at least {self._need - left} more are missing",
+                f"the file ends inside the record at offset {self.offset}: the {left} octets of this record "
+                f"are not read, and at least {self._need - left} octets are missing",
             )
         self._end()
         self.decoder.finish()
@@ -239,7 +239,7 @@ class CaptureReader(FileReader):
                 self._note(
                     "capture/corrupt",
                     f"at offset {self._damage}: {self._reason}; {self._origin + at - self._damage} octets "
-                    f"skipped, reading on at offset {self._origin + at}",
+                    f"are skipped, and reading continues at offset {self._origin + at}",
                 )
                 return at
             at += 1

@@ -185,7 +185,10 @@ class CaptureSource:
         if self._unpacked.damage:
             return self._unpacked.damage
         if self._unpacked.form:
-            return f"compressed with {self._unpacked.form}, and {'no capture' if first else 'nothing'} in it"
+            return (
+                f"compressed with {self._unpacked.form}, but the file contains "
+                f"{'no capture' if first else 'nothing'}"
+            )
         return "not a capture file" if first else "the file is empty"
 
 

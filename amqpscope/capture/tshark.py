@@ -71,10 +71,13 @@ def segments_through_tshark(path: str, name: str, sink: SegmentSink) -> Iterator
     finally:
         loop.close()
     if any(ends) and not number:
-        raise CaptureError(f"{name}: tshark cannot read it, or not to its end, and found no TCP in it")
+        raise CaptureError(f"{name}: tshark cannot read the file, or not to the end, and found no TCP")
     if any(ends):
         sink.note(
-            "capture/truncated", number, 0, f"tshark read no further than packet {number} or soon after it"
+            "capture/truncated",
+            number,
+            0,
+            (f"tshark stopped reading at packet {number} or soon after this packet"),
         )
     yield
 

@@ -50,7 +50,7 @@ class ConnectKind(LayerKind):
         exchange = _exchange(b"CONNECT ", first, second)
         refusal = _refusal_size(exchange.response)
         if refusal >= 0:
-            context.notes.add("capture/connect", 0, 0, "an HTTP proxy demands credentials (407)")
+            context.notes.add("capture/connect", 0, 0, "an HTTP proxy requires credentials (407)")
             if not context.notes.connection.protocol:
                 context.notes.connection.protocol = "http"
             asked = exchange.request.size

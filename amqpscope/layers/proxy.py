@@ -114,7 +114,7 @@ class ProxyStream(LayerStream):
         about = f"a PROXY header (version {header.version}, {header.size} octets) sent by {sender}"
         if header.size == 0:
             about = f"a PROXY header (version {header.version}) sent by {sender}"
-            client = f"the capture has only the first {self.size} octets"
+            client = f"the capture has only the first {self.size} octets of the header"
         notes.add("capture/proxy", self.packet, self.time, f"{about}: {client}")
 
     def dump(self) -> tuple[object, ...]:

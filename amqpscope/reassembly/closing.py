@@ -50,7 +50,11 @@ def take_reset(order: CausalOrder, own: Direction, time: i64, packet: i64, offse
         where = f"{-behind} octets before" if behind < 0 else f"{behind} octets behind"
         own.count_stray()
         _report_ignored(
-            order, own, packet, time, f"its sequence number lies {where} the octets that its receiver has"
+            order,
+            own,
+            packet,
+            time,
+            (f"the sequence number of the RST lies {where} the octets that the receiver already has"),
         )
         return
     own.reset = PendingReset(offset, packet, time, own.waiting_end())
@@ -61,9 +65,9 @@ def take_reset(order: CausalOrder, own: Direction, time: i64, packet: i64, offse
 def hold_against_reset(order: CausalOrder, own: Direction, end: i64, fin: bool) -> None:
     """Octets up to `end` come, and perhaps a FIN, from a sender of whom an RST was captured before."""
     if fin and end < own.reset.at - 1:
-        _withdraw(order, own, own.reset.highest, "its sender's FIN has a lower sequence number")
+        _withdraw(order, own, own.reset.highest, "the FIN of the same peer has a lower sequence number")
     elif end > own.reset.at if fin else end > max(own.reset.at, own.reset.highest):
-        _withdraw(order, own, own.reset.at, "more of its sender follows")
+        _withdraw(order, own, own.reset.at, "more octets of the same peer follow")
 
 
 def _withdraw(order: CausalOrder, own: Direction, offset: i64, reason: str) -> None:
@@ -87,7 +91,12 @@ def end_by_reset(order: CausalOrder, own: Direction) -> None:
     if own.ended:
         own.reset = NO_RESET
     elif own.next < own.reset.at and own.next > own.reset.highest and own.end.limit < 0:
-        _withdraw(order, own, own.reset.highest, "the octets after the RST do not reach its sequence number")
+        _withdraw(
+            order,
+            own,
+            own.reset.highest,
+            ("the octets after the RST do not reach the sequence number of the RST"),
+        )
     else:
         if own.next < own.reset.at and own.end.limit < 0:
             order.gap(own, own.reset.at, own.reset.packet, own.reset.time)

@@ -430,7 +430,7 @@ class TcpConnection:
                 "capture/ignored",
                 packet,
                 time,
-                "a FIN is ignored: its sender sends more octets after it",
+                "a FIN is ignored, because the same peer sends more octets after the FIN",
             )
             own.end = NO_CLOSE
         if own.end.limit >= 0 and last > own.end.limit:

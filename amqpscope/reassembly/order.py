@@ -115,7 +115,8 @@ class CausalOrder:
         own.recent.differing += 1
         if own.recent.differing <= REASSEMBLY_OVERLAP_NOTES:
             detail = (
-                f"octets around stream offset {offset} were sent again with other content; the first counts"
+                f"octets around stream offset {offset} were sent again with other content; amqpscope "
+                "uses the first copy"
             )
             self.sink.note(own.index, "capture/overlap-differs", packet, time, detail)
 
@@ -125,7 +126,8 @@ class CausalOrder:
         if copies.packets > 0:
             detail = (
                 f"{count(copies.packets, 'packet')} of this direction with {count(copies.octets, 'octet')} "
-                f"{were(copies.packets)} captured twice, as by two taps: these are no retransmissions"
+                f"{were(copies.packets)} captured twice, as with two capture points; the second copies do "
+                "not count as retransmissions"
             )
             self.sink.note(own.index, "capture/duplicate", copies.first_packet, copies.first_time, detail)
 

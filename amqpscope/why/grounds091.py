@@ -180,7 +180,11 @@ class Grounds091(Grounds):
             unblocked = self._places.said.get((False, "connection.unblocked"))
             if blocked is not None and (unblocked is None or unblocked.time < blocked.time):
                 found.append(
-                    Ground(FORBIDS, "the server has blocked the connection: it accepts no messages", blocked)
+                    Ground(
+                        FORBIDS,
+                        "the server has blocked the connection: the server accepts no messages",
+                        blocked,
+                    )
                 )
             self._flow(found, places, by_client)
             add_known(
@@ -277,7 +281,7 @@ class Grounds091(Grounds):
                     and unheard is not None
                     and unheard.direction != record.direction
                 ):
-                    what = "a request of this kind has no-wait set, so it gets no answer"
+                    what = "a request of this kind has no-wait set, so the request gets no answer"
                     found.append(Ground(FORBIDS, what, unheard))
         add_known(found, GRANTS, "the request that this method answers", asked)
 
@@ -320,11 +324,17 @@ class Grounds091(Grounds):
         """The messages that may come back by this."""
         known = channel.publishes.returnable(readable(body.exchange), readable(body.routing_key))
         if not known:
-            what = "the capture shows no message with this exchange and routing key that may be returned"
+            what = (
+                "the capture shows no message with this exchange and routing key that the server may send "
+                "back by basic.return"
+            )
             found.append(Ground(LACKS, what, None))
         else:
             add_known(
-                found, BELONGS, "the oldest message that may be returned", self._places.messages.get(known[0])
+                found,
+                BELONGS,
+                "the oldest message that the server may send back by basic.return",
+                self._places.messages.get(known[0]),
             )
 
     def _entity(self, found: list[Ground], kind: str, name: str | None) -> None:
@@ -375,9 +385,13 @@ class Grounds091(Grounds):
         if own is None and others is None and tune_ok is not None:
             found.append(Ground(LACKS, "no connection.close was captured before", None))
         elif own is None and answered is None and others is not None:
-            found.append(Ground(LACKS, "no connection.close-ok that answers it was captured", None))
+            found.append(
+                Ground(LACKS, ("no connection.close-ok was captured that answers the connection.close"), None)
+            )
         elif own is not None and (not by_client, "connection.close-ok") not in said and others is None:
-            found.append(Ground(LACKS, "no connection.close-ok that answers it was captured", None))
+            found.append(
+                Ground(LACKS, ("no connection.close-ok was captured that answers the connection.close"), None)
+            )
         channels = self._places.channels.items_newest_first()
         opened = [(one, places) for one, places in channels if not places.closed]
         for channel, places in opened[: -_MOST_CHANNELS - 1 : -1]:

@@ -241,8 +241,8 @@ class Grounds10(Grounds, Listener10):
         if by_handle is not None and in_use is not None:
             if in_use.detach is None:
                 what = (
-                    f"the same peer has attached {name_text(by_handle.name)} by this handle and "
-                    "not detached it"
+                    f"the same peer has attached {name_text(by_handle.name)} with this handle, and has not "
+                    "detached the link"
                 )
                 add_known(found, FORBIDS, what, in_use.attach, ("handle",))
             else:
@@ -278,16 +278,16 @@ class Grounds10(Grounds, Listener10):
             self._window(found, half, theirs, isinstance(body, Transfer))
         if named is None or link is None:
             if body.handle is not None:
-                what = f"no attach of the same peer was captured by handle {body.handle}"
+                what = f"no attach of the same peer with handle {body.handle} was captured"
                 found.append(Ground(LACKS, what, None, ("handle",)))
                 for one in self._conversation.attached_by(record)[:_OTHERS_LINK]:
                     places = way.links.get(one)
                     if places is not None:
-                        what = f"the same peer has attached {name_text(one.name)} by another handle"
+                        what = f"the same peer has attached link {name_text(one.name)} with another handle"
                         add_known(found, SETS_UP, what, places.attach)
             return
         what = (
-            f"the same peer has attached link {name_text(named.name)} by this handle, as "
+            f"the same peer has attached link {name_text(named.name)} with this handle, as "
             f"{link.role}{link.modes}"
         )
         effect = GRANTS if isinstance(body, Transfer) else SETS_UP
@@ -316,7 +316,9 @@ class Grounds10(Grounds, Listener10):
             and link.role == "receiver"
             and body.delivery_count is not None
         ):
-            what = "no attach of the sender was captured, whose delivery-count the flow states"
+            what = (
+                "the flow contains the delivery-count of the sender, but no attach of the sender was captured"
+            )
             found.append(Ground(LACKS, what, None))
         elif isinstance(body, Flow) and peer is not None:
             add_known(found, BELONGS, "the newest flow of the other peer on the link", peer.flow)

@@ -257,9 +257,11 @@ class Replay:
             mark = Position.of(record)
             peer = record.peer
             if asked.arrived is None and knowledge.could >= asked.mark.end:
-                asked.arrived = Sequel(f"the {peer}'s first frame after this had arrived", mark)
+                asked.arrived = Sequel(
+                    f"the first frame that the {peer} sent after this frame had arrived", mark
+                )
             if knowledge.must >= asked.mark.end:
-                asked.read = Sequel(f"shows that the {peer} had read this", mark)
+                asked.read = Sequel(f"shows that the {peer} had read this frame", mark)
 
 
 def inquire(material: ReplayableCapture, packet: int) -> Answer:

@@ -59,7 +59,7 @@ def state_lines(snapshot: ConnectionSnapshot, concern: Concern) -> list[Line]:
     """Both ends, then sessions with their links, or channels with their consumers."""
     lines = [_end(snapshot.client), _end(snapshot.server)]
     if snapshot.blocked:
-        lines.append([("note", "the server has blocked the connection: it accepts no messages")])
+        lines.append([("note", "the server has blocked the connection: the server accepts no messages")])
     for session in snapshot.sessions:
         if concern.session(session):
             lines += _session(session, concern.subjects)
@@ -92,7 +92,7 @@ def _end(end: EndSnapshot) -> Line:
 
 def _stall(peer: str, stall: Stall) -> str:
     """When and why a peer could not write."""
-    why = "the octets that it sends again are not acknowledged"
+    why = "TCP does not acknowledge the octets that this peer sends again"
     if stall.cause == WINDOW:
         why = f"the TCP window of the {SERVER if peer == CLIENT else CLIENT} leaves no room"
     if stall.until < 0:

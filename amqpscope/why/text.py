@@ -127,7 +127,7 @@ def answer_lines(answer: Answer, excerpts: ExplainedFrames, only: int) -> list[t
         for finding in answer.named_by[:_LISTED]:
             shown.append(([("", " " * _INDENT), *headline(finding)], 6))
     if answer.diagnoses:
-        shown += [([], -1), ([("rule", "diagnoses that hold at this packet, or name it")], 2)]
+        shown += [([], -1), ([("rule", "diagnoses that apply at this packet, or mention this packet")], 2)]
         for diagnosis in worst_first(answer.diagnoses)[:_LISTED]:
             shown.append(([("", " " * _INDENT), *diagnosis_line(diagnosis)], 6))
     return shown

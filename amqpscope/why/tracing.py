@@ -65,7 +65,7 @@ class Tracing:
         for ended in (thing.ended, thing.crossed):
             if ended is not None:
                 how = (
-                    f"{ended.how}, which did not know of the other close yet"
+                    f"{ended.how}, before the {ended.peer} had read the close of the other peer"
                     if ended is thing.crossed
                     else ended.how
                 )
@@ -94,7 +94,7 @@ class Tracing:
             return self._own(whole)
         first = self._following.stream_end
         if first is None:
-            return [Ending("connection", "has not ended before the end of the capture", "", None, "", [])]
+            return [Ending("connection", "had not ended when the capture ended", "", None, "", [])]
         time, peer, reason, packet = first
         if not self._following.connection.frames:
             how = f"was ended by the {peer}, by {reason.upper()} in packet {packet}"
@@ -120,8 +120,8 @@ class Tracing:
             return [_nothing_said(ended.mark.time, ended.quiet)]
         if ended.condition in OWN:
             what = (
-                f"an operator's decision, or a shutdown: the error that the {ended.peer} reports "
-                "blames nobody"
+                f"an operator's decision, or a shutdown: the error that the {ended.peer} reports does not "
+                "accuse the other peer"
             )
             return [CauseStep(what, None, None, 0, False)]
         if ended.condition == _STOLEN:
@@ -151,9 +151,9 @@ class Tracing:
                 what = "an earlier finding"
                 if due:
                     what = (
-                        "the correct answer to this finding"
+                        "the correct answer to this fault"
                         if _due(finding, ended)
-                        else "brokers answer this finding so"
+                        else "the usual answer of brokers to this fault"
                     )
                 return [CauseStep(what, None, finding, int(finding.packet), due)]
         if ended.cause is not None:
@@ -180,8 +180,8 @@ class Tracing:
         silence, last = self._following.silence(other, time, packet)
         if not patience or silence <= patience:
             return []
-        waited = f"{silence / _SECOND:.3f} s of silence of the {other}"
-        step = CauseStep(f"{waited}, {name} allows {patience / _SECOND:g} s", last, None, 0, True)
+        waited = f"the {other} was silent for {silence / _SECOND:.3f} s"
+        step = CauseStep(f"{waited}, but {name} allows only {patience / _SECOND:g} s", last, None, 0, True)
         return [step, *self._stalled(other, time - silence, time)]
 
     def _stalled(self, peer: str, since: int, time: int) -> list[CauseStep]:
@@ -203,7 +203,7 @@ class Tracing:
     def _kept(self, peer: str, how_long: str, stall: Stall, sure: bool) -> CauseStep:
         """What kept a peer from writing."""
         other = SERVER if peer == CLIENT else CLIENT
-        why = "its octets were sent again and not acknowledged"
+        why = f"TCP did not acknowledge the octets that the {peer} sent again"
         if stall.cause == WINDOW:
             why = f"the TCP window of the {other} left no room"
         packet = int(stall.packet)

@@ -161,7 +161,7 @@ class AnswerWatch091(AnswerWatch, Listener091):
 
     def recovered(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
         if self._answers(record) and self._content is not None and self._content.delivery in deliveries:
-            self.add("returns the delivery to its queue", record, last=True)
+            self.add("requeues the delivery", record, last=True)
 
     def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
         if self._answers(record) and self._content is not None and self._content.publish in publishes:

@@ -109,7 +109,7 @@ class AnswerWatch10(AnswerWatch, Listener10):
                 self.add("the answer", record)
         elif self._link is None and not self._ended and self._conversation.link_of(self._record) is link:
             self._link = link
-            self.add("the same peer attaches a link by this handle only now", record)
+            self.add("the same peer attaches a link with this handle only now", record)
 
     def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
         if record is self._record:
@@ -122,7 +122,7 @@ class AnswerWatch10(AnswerWatch, Listener10):
         mine = self._body
         if self._on(record, session, link) and not self._own(record) and isinstance(mine, Flow):
             if (mine.echo or mine.drain) and (mine.handle is None or link is self._link is not None):
-                self.add("the flow that answers", record, last=True)
+                self.add("the flow that answers this flow", record, last=True)
 
     # Deliveries
 

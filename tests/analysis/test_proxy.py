@@ -255,7 +255,9 @@ def test_a_header_whose_end_was_not_captured(lost: int, front: bytes, version: i
     assert not [problem for frame in own for problem in frame.problems if problem.code.isupper()]
     about = f"a PROXY header (version {version}) sent by {harness.connection.end(0)[0]}"
     (detail,) = [note.detail for note in harness.notes if note.code == "capture/proxy"]
-    assert detail.startswith(about) and detail.endswith(f"the capture has only the first {len(front)} octets")
+    assert detail.startswith(about) and detail.endswith(
+        f"the capture has only the first {len(front)} octets of the header"
+    )
 
 
 @pytest.mark.parametrize("end", [FIN | ACK, RST])
@@ -272,7 +274,10 @@ def test_a_stream_that_ends_in_a_header(front: bytes, known: bool, end: int) -> 
     harness.finish()
     details = [note.detail for note in harness.notes if note.code == "capture/proxy"]
     assert len(details) == known
-    assert all(detail.endswith(f"the capture has only the first {len(front)} octets") for detail in details)
+    assert all(
+        detail.endswith(f"the capture has only the first {len(front)} octets of the header")
+        for detail in details
+    )
 
 
 @pytest.mark.parametrize("front", [b"\r\n\r", b"PRO", b"PRI * HTTP/2.0"])

@@ -85,7 +85,7 @@ def test_time_that_runs_backwards(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert [record.frame.name for record in capture] == NAMES
         (first, *rest) = capture.notes
     assert (first.code, first.packet) == ("capture/time", 6)
-    assert "3599.999 s before that of the previous packet" in first.detail
+    assert "3599.999 s earlier than the timestamp of the previous packet" in first.detail
     assert {note.code for note in rest} == {"capture/time"}
     result = command(capsys, "check", path)
     assert (result.status, "nothing wrong found" in result.out) == (0, True)

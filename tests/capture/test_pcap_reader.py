@@ -133,7 +133,7 @@ def test_a_file_cut_anywhere_says_what_is_lost() -> None:
         (note,) = sink.notes
         begin = whole[complete] if size >= 24 else 0
         assert note.code == "capture/truncated"
-        assert f"at offset {begin}: {size - begin} octets of it lost" in note.detail
+        assert f"at offset {begin}: the {size - begin} octets of this record are not read" in note.detail
         assert note.packet == complete
         if size >= begin + 16 and size >= 24:
             assert note.detail.endswith(f"at least {whole[complete + 1] - size} more are missing")
@@ -156,7 +156,7 @@ def test_an_incredible_captured_length_costs_one_packet(claimed: int, order: str
     assert (note.code, note.packet, note.time) == ("capture/corrupt", 7, sink.segments[6].time)
     assert f"at offset {place}:" in note.detail
     assert f"{offsets(items)[8] - place} octets skipped" in note.detail
-    assert note.detail.endswith(f"reading on at offset {offsets(items)[8]}")
+    assert note.detail.endswith(f"reading continues at offset {offsets(items)[8]}")
 
 
 def test_damage_in_the_first_record() -> None:

@@ -286,7 +286,10 @@ def test_a_file_cut_anywhere_says_what_is_lost() -> None:
             continue
         (note,) = sink.notes
         assert note.code == "capture/truncated"
-        assert f"at offset {ends[complete]}: {size - ends[complete]} octets of it lost" in note.detail
+        assert (
+            f"at offset {ends[complete]}: the {size - ends[complete]} octets of this record are not read"
+            in note.detail
+        )
         if size >= ends[complete] + 12:
             assert note.detail.endswith(f"at least {ends[complete + 1] - size} more are missing")
 

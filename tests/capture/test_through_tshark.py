@@ -83,7 +83,7 @@ def test_damage_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert result.status == 0
     assert "note: capture/truncated: " in result.out
     for name, content, reason in (
-        ("none.pcap", b"no capture", "tshark cannot read it"),
+        ("none.pcap", b"no capture", "tshark cannot read the file"),
         ("empty.pcap", b"", "the file is empty"),
     ):
         path = tmp_path / name

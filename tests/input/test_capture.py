@@ -256,8 +256,13 @@ def test_compressed_captures_cut_short(compress: Callable[[bytes], bytes], form:
 def test_what_is_compressed_and_no_capture(compress: Callable[[bytes], bytes], form: str) -> None:
     inside = f"not a capture file (neither pcap nor pcapng, inside {form})"
     assert refusal(io.BytesIO(compress(b"hello world"))) == f"stream: {inside}"
-    assert refusal(io.BytesIO(compress(b"hi"))) == f"stream: compressed with {form}, and no capture in it"
-    assert refusal(io.BytesIO(compress(b""))) == f"stream: compressed with {form}, and nothing in it"
+    assert (
+        refusal(io.BytesIO(compress(b"hi")))
+        == f"stream: compressed with {form}, but the file contains no capture"
+    )
+    assert (
+        refusal(io.BytesIO(compress(b""))) == f"stream: compressed with {form}, but the file contains nothing"
+    )
     twice = compress(compress(tap()[0].pcap()))
     assert refusal(io.BytesIO(twice)) == (
         f"stream: compressed with {form} and with {form}; decompress it first"

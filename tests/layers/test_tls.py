@@ -270,7 +270,7 @@ def test_a_wrong_secret() -> None:
     read = Read(recording.turns, wrong, shift=recording.handshake)
     assert read.frames == [] and read.connection.encrypted
     assert [note.code for note in read.notes] == ["capture/tls"]
-    assert "is not that of the connection" in read.notes[0].detail
+    assert "does not belong to this connection" in read.notes[0].detail
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])

@@ -42,7 +42,8 @@ def test_nobody_is_accused_for_what_is_not_read(name: str, peer: str) -> None:
     facts = read.connection.tls
     assert facts is not None and facts.decrypted
     assert note == (
-        f"TLS is not decrypted: no secret {peer}_TRAFFIC_SECRET_0 with the client random {facts.random}"
+        f"TLS is not decrypted: there is no secret {peer}_TRAFFIC_SECRET_0 "
+        f"for the client random {facts.random}"
     )
 
 

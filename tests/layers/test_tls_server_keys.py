@@ -117,9 +117,14 @@ def test_a_second_handshake_inside_the_connection(key: Secrets) -> None:
 @pytest.mark.parametrize(
     ("version", "suite", "kind", "why"),
     [
-        ("1.3", "", "rsa", "a private key (--tls-key) cannot decrypt TLS 1.3, only RSA key exchange before"),
-        ("1.2", "ECDHE-RSA-AES128-GCM-SHA256", "rsa", "cannot decrypt TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
-        ("1.2", "AES128-SHA256", "other", "no private key (--tls-key) is that of the server's certificate"),
+        ("1.3", "", "rsa", "a private key (--tls-key) cannot decrypt TLS 1.3, but only RSA"),
+        ("1.2", "ECDHE-RSA-AES128-GCM-SHA256", "rsa", "not TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
+        (
+            "1.2",
+            "AES128-SHA256",
+            "other",
+            "no private key (--tls-key) belongs to the certificate of the server",
+        ),
     ],
 )
 def test_a_key_that_cannot_help(tmp_path: Path, version: str, suite: str, kind: str, why: str) -> None:

@@ -154,7 +154,7 @@ def test_a_proxy_that_demands_credentials_first() -> None:
     frames = [[(*frame[:2], *frame[3:5]) for frame in one.frames] for one in (clear, read)]
     assert frames[0] == frames[1] and read.findings == clear.findings
     assert [note.detail for note in read.notes] == [
-        "an HTTP proxy demands credentials (407)",
+        "an HTTP proxy requires credentials (407)",
         "an HTTP proxy connects the client with broker.example:443",
     ]
 
@@ -248,7 +248,7 @@ def test_a_bomb() -> None:
     harness.send(0, frame(octets[:-4], 0, 0xC2), each=60_000)
     harness.finish()
     facts = harness.connection.websocket
-    assert facts is not None and facts.unread == "the compressed messages are larger than any real ones"
+    assert facts is not None and facts.unread == "the decompressed messages are larger than any real messages"
 
 
 def test_octets_that_are_changed() -> None:

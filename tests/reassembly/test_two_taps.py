@@ -98,7 +98,7 @@ def test_copies_are_reported_from_what_is_sent_again(
     assert connection["captured_twice"] == connection["octets"] == octets
     assert notes == ["capture/duplicate"] * 2
     assert " twice " in amqpscope(capsys, "summary", path).out
-    assert "captured twice, as by two taps" in amqpscope(capsys, "check", path).out
+    assert "captured twice, as with two capture points" in amqpscope(capsys, "check", path).out
 
     again = Capture()
     conversation(again, again=True)

@@ -103,9 +103,7 @@ def test_why_a_packet(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_why_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope_run(capsys, "why", "--end", STORY)
-    expected = (
-        "because  the correct answer to this finding: error amqp10-draft2011/M-FRAG-OFFSET by the client"
-    )
+    expected = "because  the correct answer to this fault: error amqp10-draft2011/M-FRAG-OFFSET by the client"
     assert expected in result.out
 
 

@@ -76,7 +76,10 @@ def test_an_answer_that_nobody_waits_for_names_the_request_with_no_wait(why: Why
     d.goodbye()
     frame = why(d, answer)
     assert grounds(frame, "lacks") == [("no request waits for this answer", None)]
-    forbidding = ("a request of this kind has no-wait set, so it gets no answer", d.packet_number(silent))
+    forbidding = (
+        "a request of this kind has no-wait set, so the request gets no answer",
+        d.packet_number(silent),
+    )
     assert forbidding in grounds(frame, "forbids")
 
 
@@ -101,7 +104,7 @@ def test_a_delivery_that_is_recovered_is_not_answered_later(why: Why) -> None:
     again = d.server.deliver(b"", redelivered=True)
     ack = d.client.ack(2, multiple=True)
     d.goodbye()
-    assert followed(why(d, delivery)) == [("returns the delivery to its queue", d.packet_number(recover))]
+    assert followed(why(d, delivery)) == [("requeues the delivery", d.packet_number(recover))]
     assert followed(why(d, again)) == [("settles the delivery", d.packet_number(ack))]
 
 
@@ -169,7 +172,9 @@ def test_a_message_comes_back_only_if_it_asked_for_that(why: Why) -> None:
     back = d.server.return_content(routing_key="nowhere")
     d.goodbye()
     belongs = grounds(why(d, back), "belongs to")
-    assert belongs == [("the oldest message that may be returned", d.packet_number(mandatory))]
+    assert belongs == [
+        ("the oldest message that the server may send back by basic.return", d.packet_number(mandatory))
+    ]
     returned = ("a message with the same exchange and routing key is returned", d.packet_number(back))
     assert returned in followed(why(d, mandatory))
     assert returned not in followed(why(d, plain))

@@ -123,4 +123,6 @@ def test_a_packet_knows_the_diagnoses_that_hold_while_it_is_sent(
         found = json.loads(amqpscope(capsys, "why", "--format", "json", path, packet).out)
         assert [one["code"] for one in found["diagnoses"]] == codes
     text = amqpscope(capsys, "why", path, last).out
-    assert "diagnoses that hold at this packet, or name it\n  the client has to act: link " in text
+    assert (
+        "diagnoses that apply at this packet, or mention this packet\n  the client has to act: link " in text
+    )

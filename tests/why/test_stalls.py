@@ -72,7 +72,7 @@ def test_why_tells_for_how_long_a_peer_could_not_write(
 
 def test_why_tells_of_octets_that_were_sent_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, stall = explained(capsys, *octets_sent_again(tmp_path))
-    assert "the octets that it sends again are not acknowledged" in text
+    assert "TCP does not acknowledge the octets that this peer sends again" in text
     assert (stall["cause"], stall["seconds"]) == ("resent", 3.001)
 
 

@@ -23,8 +23,8 @@ def compiled(text: str, link_type: int, snaplen: int) -> list[Instruction]:
     """The program for a filter: `snaplen` octets of what passes. Raises CaptureError if it cannot be had."""
     if _VLAN.search(text):
         raise CaptureError(
-            f"the filter {text!r}: the kernel takes the tags of VLANs out before a filter sees the packet; "
-            "leave `vlan` out, or capture on the interface of the VLAN"
+            f"the filter {text!r}: the kernel removes VLAN tags before the filter sees a packet; remove "
+            "`vlan` from the filter, or capture on the interface of the VLAN"
         )
     try:
         from scapy.libs import winpcapy as library

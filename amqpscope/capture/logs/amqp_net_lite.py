@@ -79,7 +79,7 @@ class AmqpNetLiteFrames(Unnamed):
     library = "AMQP.Net Lite"
     exact = False
     ordered = False
-    unplaced = "the log does not say of which connection they are"
+    unplaced = "the log does not say to which connection these frames belong"
 
     def __init__(self) -> None:
         super().__init__()

@@ -179,7 +179,7 @@ class TraceReader(FileReader):
         if message is None:
             return
         if not whole:
-            self._damage("the message in this line is not whole")
+            self._damage("the message in this line is incomplete")
             return
         message.connection = fields.get("Connection", "")
         message.virtual_host = fields.get("Virtual host", "")
@@ -251,8 +251,8 @@ class TraceReader(FileReader):
             f"a log of messages that RabbitMQ has traced, not a capture: {count(self._messages, 'message')}"
         )
         if self._others:
-            what += f"; {count(self._others, 'line')} of something else skipped"
-        what += "; it has no frames, so nothing of the protocol can be checked"
+            what += f"; {count(self._others, 'line')} with other content skipped"
+        what += "; the log has no frames, so amqpscope cannot check the protocol"
         self._notes.add("capture/log", 0, 0, what)
         self._notes.finish()
 

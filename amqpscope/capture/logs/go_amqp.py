@@ -96,7 +96,7 @@ class GoAmqpFrames(LineFormat):
     library = "go-amqp"
     prints_headers = False
     exact = False
-    unplaced = "the log does not say of which connection they are"
+    unplaced = "the log does not say to which connection these frames belong"
 
     def __init__(self) -> None:
         self._clock = ClockFace()

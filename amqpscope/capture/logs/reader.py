@@ -184,9 +184,7 @@ class LogReader(FileReader):
             self._line(line)
         unfinished = self._form.finish()
         if unfinished:
-            self._notes.add(
-                "capture/log-damaged", 0, 0, f"{count(unfinished, 'frame')} not logged to the end"
-            )
+            self._notes.add("capture/log-damaged", 0, 0, f"{count(unfinished, 'frame')} logged only in part")
         for dialogue in self._dialogues.values():
             dialogue.finish()
         self._note_what_it_is()
@@ -196,13 +194,13 @@ class LogReader(FileReader):
         """What the log was taken for, and how much of it was something else."""
         what = f"a log of {self._form.library}, not a capture: {count(self._frames, 'frame')}"
         if self._others:
-            what += f"; {count(self._others, 'line')} of something else skipped"
+            what += f"; {count(self._others, 'line')} with other content skipped"
         if self._refused:
-            what += f"; {count(self._refused, 'frame')} of too many connections skipped"
+            what += f"; {count(self._refused, 'frame')} skipped, because the log has too many connections"
         if self._unplaced:
             what += f"; {count(self._unplaced, 'frame')} skipped: {self._form.unplaced}"
         if self._form.retold:
-            what += "; it has no octets, so nothing is known of encodings, sizes and messages"
+            what += "; the log has no octets, so amqpscope knows nothing about encodings, sizes and messages"
         self._notes.add("capture/log", 0, 0, what)
         if self._untimed:
             self._notes.add(

@@ -31,7 +31,7 @@ class Unnamed(LineFormat):
     """
 
     prints_headers = True
-    unplaced = "the log does not say of which connection or session they are"
+    unplaced = "the log does not say to which connection or session these frames belong"
     channel = 0
 
     def __init__(self) -> None:

@@ -209,7 +209,9 @@ class ProxySource(LiveSource, Exchange):
             raw.setblocking(False)
             name = show_address(*address[:2])
             if len(self._relays) + self._connecting >= self._most:
-                self._fail(f"a connection was refused: {self._most} connections are open, the most allowed")
+                self._fail(
+                    f"a connection was refused: {self._most} connections are open, which is the maximum"
+                )
                 Side(raw).close(True)
                 continue
             self._connecting += 1

@@ -93,12 +93,15 @@ class KeyExchange:
             return resumed
         if self.torn:
             self.reason = (
-                "octets of the handshake were not captured, and a private key (--tls-key) needs them"
+                "decryption with a private key (--tls-key) needs octets of the handshake that were not "
+                "captured"
             )
         elif not of.name.startswith("TLS_RSA_WITH_"):
-            self.reason = f"a private key (--tls-key) cannot decrypt {of.name}, only RSA key exchange"
+            self.reason = f"a private key (--tls-key) can decrypt only RSA key exchange, not {of.name}"
         elif not self.encrypted:
-            self.reason = "the client resumed a session that no private key (--tls-key) has opened"
+            self.reason = (
+                "the client resumed a TLS session that was not decrypted with a private key (--tls-key)"
+            )
         else:
             premaster = self.premaster(version, secrets)
             if premaster:
@@ -111,7 +114,7 @@ class KeyExchange:
         if self.certificate:
             keys = [key for key in keys if key.fits(self.certificate)]
         if not keys:
-            self.reason = "no private key (--tls-key) is that of the server's certificate"
+            self.reason = "no private key (--tls-key) belongs to the certificate of the server"
         for key in keys:
             premaster = key.decrypt(self.encrypted)
             # It begins with the version of the ClientHello; some old clients put the chosen one there.
@@ -135,7 +138,7 @@ class KeyExchange:
         try:
             return prf(version, digest, premaster, seed, _MASTER)
         except ValueError:
-            self.reason = "this system forbids the digests of TLS before 1.2"
+            self.reason = "this system does not allow the digest algorithms of TLS versions before 1.2"
             return b""
 
     def dump(self) -> tuple[Any, ...]:

@@ -284,7 +284,11 @@ class TlsSession:
         try:
             return cipher_of(of, self.version, master, randoms, self.role(direction), self.encrypt_then_mac)
         except ValueError:
-            self.unreadable(direction, "this system forbids the digests of TLS before 1.2", place)
+            self.unreadable(
+                direction,
+                ("this system does not allow the digest algorithms of TLS versions before 1.2"),
+                place,
+            )
             return None
 
     def master(self) -> bytes:
@@ -380,7 +384,7 @@ class TlsSession:
         """A direction cannot be read, since its beginning was not captured."""
         of = len({one[0] for one in candidates(self.context.secrets, self.known_of(direction), b"")})
         reason = "the beginning of the connection was not captured"
-        needed = "; TLS 1.2 and older versions need the handshake"
+        needed = "; for TLS 1.2 and older versions, amqpscope needs the handshake"
         if self.unheard:
             reason, needed = "the ClientHello was not captured", ""
         records = count(self.tried[direction], "record")
@@ -389,7 +393,9 @@ class TlsSession:
         elif not of:
             reason += f", and there are no secrets of {self.facts.version or 'TLS 1.3'}{needed}"
         elif self.tried[direction]:
-            reason += f", and none of the secrets of {count(of, 'connection')} opens one of {records}{needed}"
+            reason += (
+                f", and none of the secrets of {count(of, 'connection')} decrypts any of {records}{needed}"
+            )
         self.unreadable(direction, reason, place)
 
     # What waits for secrets
@@ -431,7 +437,7 @@ class TlsSession:
         """There is no cipher for a direction. label: of the secret that it needs. known: there was one."""
         of = suite(self.suite)
         if self.compressed:
-            self.unreadable(direction, "the records are compressed", place)
+            self.unreadable(direction, "the TLS records are compressed", place)
         elif self.suite and not of.mode:
             self.unreadable(direction, f"the cipher suite {of.name} is not supported", place)
         elif not self.context.secrets.given:
@@ -446,16 +452,21 @@ class TlsSession:
             what = 'the package cryptography is missing (pip install "amqpscope[tls]")'
             self.unreadable(direction, what, place)
         else:
-            self.unreadable(direction, f"the secret {label} of the key log does not fit the suite", place)
+            self.unreadable(
+                direction, f"the secret {label} of the key log does not fit the cipher suite", place
+            )
 
     def without(self, label: str) -> str:
         """Why there is no secret of this label."""
-        reason = f"no secret {label} with the client random {self.facts.random}"
+        reason = f"there is no secret {label} for the client random {self.facts.random}"
         if not self.context.secrets.server_keys:
             return reason
         why = self.exchange.reason
         if self.tls13:
-            why = "a private key (--tls-key) cannot decrypt TLS 1.3, only RSA key exchange before it"
+            why = (
+                "a private key (--tls-key) cannot decrypt TLS 1.3, but only RSA key exchange in older "
+                "versions of TLS"
+            )
         return f"{why}; {reason}" if why else reason
 
     def unreadable(self, direction: int, reason: str, place: Provenance) -> None:

@@ -294,7 +294,7 @@ class TlsStream(LayerStream):
             self.begin_search(self.at)
             return
         if self.opaque or not self.chain:
-            self.session.unreadable(self.direction, "the next octets are no TLS record", provenance)
+            self.session.unreadable(self.direction, "the next octets are not a TLS record", provenance)
             self.blind = True
             return
         self.missing += SMALLEST
@@ -441,7 +441,8 @@ class TlsStream(LayerStream):
         begun = now.number > 0 or self.given > 0 or early
         if self.failed > MAX_TLS_FAILED_RECORDS or not (begun or self.missing):
             what = (
-                f"the secret for the client random {self.session.facts.random} is not that of the connection"
+                f"the secret for the client random {self.session.facts.random} does not belong to this "
+                "connection"
             )
             self.session.unreadable(self.direction, what, provenance)
             return

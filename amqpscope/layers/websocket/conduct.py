@@ -66,12 +66,22 @@ class Conduct:
         chosen = response.fields.get("sec-websocket-protocol", "")
         if chosen and chosen.lower() not in offered:
             name = shown_name(chosen)
-            self.response.append((faults.SUBPROTOCOL, f"the client did not offer the subprotocol {name}"))
+            self.response.append(
+                (
+                    faults.SUBPROTOCOL,
+                    (f"the server chooses the subprotocol {name}, which the client did not offer"),
+                )
+            )
         known = extension_names(request)
         for extension in extension_names(response):
             if extension not in known:
                 name = extension[:_SHOWN]
-                self.response.append((faults.EXTENSION, f"the client did not offer the extension {name}"))
+                self.response.append(
+                    (
+                        faults.EXTENSION,
+                        (f"the server chooses the extension {name}, which the client did not offer"),
+                    )
+                )
 
     def responded(self, offset: int, provenance: Provenance) -> None:
         """The response stands here."""
@@ -100,10 +110,14 @@ class Conduct:
         elif masked and not self.client:
             self.report(faults.MASKED, "the server sends a WebSocket frame with a mask")
         if header.compressed and (not deflate or header.control or header.opcode == CONTINUATION):
-            why = "no compression was agreed" if not deflate else "only the first frame of a message may"
+            why = (
+                "no compression was agreed"
+                if not deflate
+                else ("only the first frame of a message may have this bit set")
+            )
             self.report(faults.RESERVED_BIT, f"a WebSocket frame has the bit RSV1 set: {why}")
         if not header.shortest:
-            text = f"the length {header.length} is written with more octets than it needs"
+            text = f"the length {header.length} is written with more octets than necessary"
             self.report(faults.LENGTH, text)
         if header.control:
             return
@@ -118,14 +132,17 @@ class Conduct:
         elif header.opcode in (TEXT, BINARY) and self.fragmented:
             self.report(faults.FRAGMENT, "a message begins before the previous message is complete")
         if header.opcode == TEXT:
-            self.report(faults.TEXT_MESSAGE, "a text message comes where AMQP needs binary messages")
+            self.report(faults.TEXT_MESSAGE, "a text message is sent, but AMQP needs binary messages")
         self.fragmented = not header.final
 
     def close(self, payload: bytes) -> None:
         """A whole close frame."""
         self.closed = True
         if len(payload) == 1:
-            self.report(faults.CLOSE_CODE, "a close frame has one octet, which is no close code")
+            self.report(
+                faults.CLOSE_CODE,
+                ("the payload of a close frame is one octet, which is too short for a close code"),
+            )
         elif payload:
             code = int.from_bytes(payload[:2], "big")
             if code < 1000 or code in _NEVER_SENT:

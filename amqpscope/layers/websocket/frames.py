@@ -75,7 +75,8 @@ def header_at(buf: bytes | bytearray, at: int, end: int) -> FrameHeader | Malfor
         length = int.from_bytes(buf[at + 2 : at + 2 + wide], "big")
         if length > _LARGEST:
             return Malformed(
-                LENGTH if length >> 63 else "", f"the header of a WebSocket frame announces {length} octets"
+                LENGTH if length >> 63 else "",
+                (f"the header of a WebSocket frame announces an impossible length of {length} octets"),
             )
     return FrameHeader(size, first, length, bytes(buf[at + 2 + wide : at + size]))
 

@@ -48,7 +48,7 @@ class Inflater:
                 self.given += len(piece)
                 self.window = (self.window + piece)[-_WINDOW:]
                 if self.given > MAX_INFLATED + MAX_INFLATED_RATIO * self.taken:
-                    self.failed = "the compressed messages are larger than any real ones"
+                    self.failed = "the decompressed messages are larger than any real messages"
                 elif piece:
                     yield piece
                 if self.inflater.eof:
@@ -67,7 +67,7 @@ class Inflater:
     def lose(self) -> None:
         """Octets of a message are missing."""
         if self.takeover:
-            self.failed = "compressed octets are missing, which later messages refer to"
+            self.failed = "compressed octets that later messages refer to are missing"
         self.begin(b"")
 
     def dump(self) -> tuple[Any, ...]:

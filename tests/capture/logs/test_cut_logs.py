@@ -99,7 +99,7 @@ def test_a_line_of_proton_j_cut_short_accuses_nobody_more(by_client: bool) -> No
 )
 def test_other_text_with_an_arrow_is_other_text(opened: list[str], line: str) -> None:
     _, notes, _ = said([*opened, line])
-    assert "1 line of something else skipped" in notes[0]
+    assert "1 line with other content skipped" in notes[0]
     assert not any("cannot be read" in note for note in notes)
 
 

@@ -68,7 +68,10 @@ def test_what_needs_octets_is_silent() -> None:
     log = OPENING.replace('"two"', '"two", max-frame-size=0x200').replace('"a"', f'"{"a" * 600}"')
     log += FLOW % 10 + TRANSFER % (0, 0)
     assert found(log) == []
-    assert "it has no octets, so nothing is known of encodings, sizes and messages" in read(log)[1][0]
+    assert (
+        "the log has no octets, so amqpscope knows nothing about encodings, sizes and messages"
+        in read(log)[1][0]
+    )
 
 
 @pytest.mark.parametrize("prefix", ["", "AMQP:FRAME:"])
@@ -95,7 +98,7 @@ def test_connections_differ_by_their_names_and_by_their_beginnings() -> None:
     assert [one.connection.id for one in capture.connections] == [
         f"0.0.0.0:{port}>0.0.0.0:5672#0" for port in (1, 2, 3)
     ]
-    assert "33 frames; 1 line of something else skipped" in notes[0]
+    assert "33 frames; 1 line with other content skipped" in notes[0]
 
 
 @pytest.mark.parametrize("line", range(len(TAKEN_BACK.splitlines())))

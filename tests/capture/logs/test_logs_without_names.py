@@ -155,13 +155,13 @@ def test_two_connections_at_a_time_are_not_taken_for_one() -> None:
     other = [line.replace("one", "three") for line in OPENED]
     names, notes, found = said([*OPENED, *other, "x -> [ATTACH]* {a,0,true,0,0,NULL,NULL}", *CLOSED])
     assert len(names) - names.count("1 skipped") == 6
-    assert "11 frames skipped: the log does not say of which connection or session they are" in notes[0]
+    assert "11 frames skipped: the log does not say to which connection or session" in notes[0]
     assert found == []
 
 
 def test_two_sessions_at_a_time_are_not_taken_for_one() -> None:
     _, notes, found = said([*OPENED, OPENED[4], "x -> [FLOW]* {0,65536,0,65536,0,0,100}", *CLOSED])
-    assert "6 frames skipped: the log does not say of which connection or session they are" in notes[0]
+    assert "6 frames skipped: the log does not say to which connection or session" in notes[0]
     assert found == []
 
 

@@ -91,7 +91,7 @@ def test_what_is_not_whole_is_noted() -> None:
     messages, notes = traced(io.BytesIO(lines[0] + lines[1][:200] + b"\nother\n" + lines[2]))
     assert len(messages) == 2
     assert any("cannot be read" in note for note in notes)
-    assert any("1 line of something else skipped" in note for note in notes)
+    assert any("1 line with other content skipped" in note for note in notes)
 
 
 def test_time_is_counted_from_the_first_message_that_has_one() -> None:
@@ -138,7 +138,7 @@ def test_a_hostile_message_takes_no_longer_than_another_one(hostile: bytes) -> N
 def test_a_line_of_json_may_have_any_type() -> None:
     messages, notes = traced(io.BytesIO(JSON.read_bytes() + b'{"type": [], "routing_keys": 1}\n'))
     assert len(messages) == 10
-    assert any("1 line of something else skipped" in note for note in notes)
+    assert any("1 line with other content skipped" in note for note in notes)
 
 
 @pytest.mark.parametrize("behind", [" ", "\n  "], ids=["fields", "lines"])

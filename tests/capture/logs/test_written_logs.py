@@ -156,7 +156,7 @@ def test_a_second_connection_beside_the_first_one_is_not_mixed_with_it(log: str)
         for _ in capture:
             pass
         assert capture.take_findings() == []
-        assert any("does not say of which connection" in note.detail for note in capture.notes)
+        assert any("does not say to which connection" in note.detail for note in capture.notes)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -226,7 +226,7 @@ def test_more_clients_than_allowed_are_refused() -> None:
     with Proxied(connections=1) as proxied:
         other = proxied.connect()
         proxied.until(lambda: other.ended == "RST" and bool(proxied.events))
-        assert proxied.events == ["a connection was refused: 1 connections are open, the most allowed"]
+        assert proxied.events == ["a connection was refused: 1 connections are open, which is the maximum"]
         proxied.client.give(b"still")
         proxied.until(lambda: proxied.server.got == b"still")
 
