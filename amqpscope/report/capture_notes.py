@@ -22,14 +22,14 @@ CAPTURE_NOTES: Final = (
     CaptureNote(
         ("capture/gap",),
         "Octets are missing, because a packet was lost or was cut off by the snapshot length.",
-        "Decoding resumes at the next frame boundary that is certain. Findings that depend on the "
-        "missing octets are left out or are possible, not certain.",
+        "Decoding resumes at the next place where a frame certainly begins. Findings that depend on the "
+        "missing octets are left out, or are reported as possible.",
     ),
     CaptureNote(
         ("capture/dropped",),
         "The capture file reports dropped packets, either before this packet or in total.",
-        "Missing octets are reported as gaps. Findings that compare several connections are left "
-        "out or only possible.",
+        "Missing octets are reported as gaps. Findings that compare several connections are left out, or "
+        "are reported as possible.",
     ),
     CaptureNote(
         ("capture/truncated",),
@@ -39,13 +39,13 @@ CAPTURE_NOTES: Final = (
     ),
     CaptureNote(
         ("capture/growing",),
-        "The file was written to while amqpscope read it.",
+        "Another program wrote to the file while amqpscope read the file.",
         "Everything before the incomplete record is read, as in a file that ends inside a record.",
     ),
     CaptureNote(
         ("capture/corrupt",),
         "Some octets of the file are not a valid record.",
-        "Reading resumes at the next record that is certain. The packets in between count as lost.",
+        "Reading resumes at the next record that is clearly valid. The packets in between count as lost.",
     ),
     CaptureNote(
         ("capture/compression",),
@@ -60,7 +60,7 @@ CAPTURE_NOTES: Final = (
     CaptureNote(
         ("capture/ip-fragment",),
         "Fragments of an IP datagram are missing, or contradict each other.",
-        "The segment in the datagram counts as lost.",
+        "The TCP segment in the datagram counts as lost.",
     ),
     CaptureNote(
         ("capture/overlap-differs",),
@@ -72,8 +72,8 @@ CAPTURE_NOTES: Final = (
         "The receiver ignores an RST, FIN or SYN: the sequence number of the segment lies outside the "
         "receive window, or the peer that sent the segment continued afterwards. The segment may "
         "come from a middlebox, or from an older connection on the same ports.",
-        "Later octets are read, unless the segment is a FIN in sequence. Findings about later octets are "
-        "possible, not certain, unless the capture shows that the receiver continues.",
+        "Later octets are read, except after a FIN in sequence. Findings about later octets are reported "
+        "as possible, except if the capture shows that the receiver continues.",
     ),
     CaptureNote(
         ("capture/duplicate",),
@@ -88,14 +88,14 @@ CAPTURE_NOTES: Final = (
     CaptureNote(
         ("capture/joined",),
         "The file consists of several capture files that were concatenated.",
-        "All of them are read. Packets are neither sorted nor deduplicated.",
+        "All these files are read. Packets are neither sorted nor deduplicated.",
     ),
     CaptureNote(
         ("capture/time", "capture/no-time"),
         "Timestamps run backwards, are out of range, or are missing.",
-        "Packets keep the order of the file. Findings about a time-out rest on these timestamps. "
-        "If no frames in between confirm the elapsed time, such a finding is possible, not certain, "
-        "because the capture clock may have jumped.",
+        "Packets keep the order of the file. Findings about a time-out rest on these timestamps. If no "
+        "frames in between confirm the elapsed time, such a finding is reported as possible, because the "
+        "capture clock may have jumped.",
     ),
     CaptureNote(
         ("capture/length", "capture/version"),
@@ -125,13 +125,12 @@ CAPTURE_NOTES: Final = (
     CaptureNote(
         ("capture/proxy",),
         "A load balancer put a PROXY header before the client's octets. The header names the real client.",
-        "The header is skipped, and the client's stream begins after it. Findings about the end of "
-        "the client's TCP stream are possible, not certain, because the load balancer may have "
-        "ended the stream.",
+        "The header is skipped, and the client's stream begins after it. Findings about the end of the "
+        "client's TCP stream are reported as possible, because the load balancer may have ended the stream.",
     ),
     CaptureNote(
         ("capture/connect",),
-        "The client asked an HTTP proxy for a tunnel (CONNECT). The proxy opened the tunnel, or demanded "
+        "The client asked an HTTP proxy for a tunnel (CONNECT). The proxy opened the tunnel, or required "
         "credentials first (407).",
         "The request and the answer are skipped, and both streams begin after the answer. The TCP "
         "connection ends at the proxy, not at the server.",
@@ -145,8 +144,8 @@ CAPTURE_NOTES: Final = (
         ("capture/tls",),
         "TLS secrets were given, but a connection or one of its directions was not decrypted. The note gives "
         "the reason.",
-        "Nothing is reported about what was not decrypted. A direction that was not decrypted, while the "
-        "other one was, counts as not captured.",
+        "amqpscope reports nothing about data that was not decrypted. If only one direction was decrypted, "
+        "the other direction counts as not captured.",
     ),
 )
 

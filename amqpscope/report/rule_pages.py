@@ -47,9 +47,9 @@ The folder of a rule that is checked has three captures of the same short dialog
 | `cut.pcap` | the violating dialogue with octets missing: amqpscope finds what `expected.tsv` lists |
 
 A second dialogue for the same rule has a folder of its own, such as `L-CREDIT-2`. If a rule has no dialogue
-of its own, its page draws a dialogue of another rule that breaks both rules. A legal pattern is behaviour
-that only looks like a fault. Its folder has one capture, `legal.pcap`, in which amqpscope finds nothing.
-The folder of a diagnosis has `troubled.pcap`, with the diagnosis, and `fine.pcap`, without a diagnosis.
+of its own, its page draws a dialogue that breaks this rule and another rule. A legal pattern is behaviour
+that only looks like a fault. Its folder has one capture, `legal.pcap`, in which amqpscope finds nothing. The
+folder of a diagnosis has `troubled.pcap`, with the diagnosis, and `fine.pcap`, without a diagnosis.
 
 `expected.tsv` in `captures/rules` has one row for each expected finding, with these columns:
 
@@ -64,7 +64,7 @@ The folder of a diagnosis has `troubled.pcap`, with the diagnosis, and `fine.pca
 | `cut_packet` | the packet of the finding in `cut.pcap` |
 
 In the column `cut`, `silent` means no finding of this rule. `same` means the same finding. `possible` means
-the same finding, but only as possible.
+the same finding, but reported as possible.
 
 `amqpscope rules coverage` checks all these captures against `expected.tsv`. `amqpscope rules explain
 L-CREDIT` draws the captures of a rule in a terminal. The captures are installed with the package.
@@ -117,10 +117,9 @@ def _of(rules: dict[str, Rule], protocol: str) -> list[Rule]:
 def _first_page() -> str:
     blocks = [
         "# The rules",
-        "The rules that amqpscope checks: for each rule its demand, its source, the cases in which the rule "
-        "reports nothing, and two dialogues, one that breaks the rule and one that does "
-        "not. `amqpscope rules "
-        "explain RULE` shows the same.",
+        "This page leads to all rules. The page of each rule gives the demand, the source, the cases in "
+        "which the rule reports nothing, and two dialogues: one dialogue breaks the rule, and the other "
+        "dialogue does not. `amqpscope rules explain RULE` shows the same.",
     ]
     lines = []
     for protocol in _protocols():
@@ -131,9 +130,11 @@ def _first_page() -> str:
             reported + (f"; {len(more)} legal patterns (behaviour that looks like a fault)" if more else "")
         )
     count = sum(len(note.codes) for note in CAPTURE_NOTES)
-    lines.append(f"- [Notes about captures](capture/{PAGE}): {count}; they accuse no peer")
-    lines.append(f"- [Findings about the configuration](config/{PAGE}): {len(REMARKS)}")
-    lines.append(f"- [Diagnoses](diag/{PAGE}): {len(kinds())}; who waits for whom, and why")
+    lines.append(f"- [Notes about captures](capture/{PAGE}): {count} notes; a note accuses no peer")
+    lines.append(f"- [Findings about the configuration](config/{PAGE}): {len(REMARKS)} findings")
+    lines.append(
+        f"- [Diagnoses](diag/{PAGE}): {len(kinds())} diagnoses; a diagnosis says who waits for whom, and why"
+    )
     subjects = [
         f"- [{one.title}](subjects/{one.name}/{PAGE}) ({protocol_name(one.protocol)})" for one in SUBJECTS
     ]
@@ -153,8 +154,8 @@ def _index(protocol: str) -> str:
     blocks = [
         f"# {protocol_name(protocol)}: the rules",
         f"{_counts(rows)}. [All protocols](../{PAGE}).",
-        f"{severity_words([row_shown(row, False) for row in rows])} The list includes rules that a capture "
-        "cannot decide.",
+        f"{severity_words([row_shown(row, False) for row in rows])} The list also includes rules that "
+        "cannot be checked in a capture.",
         "The letters before the first hyphen of an id name its layer: "
         + ", ".join(f"{prefix} {layer}" for prefix, layer in RULE_SPACES[protocol].layers.items())
         + ".",
@@ -190,9 +191,9 @@ def _table(rows: list[Rule], guard: bool) -> str:
 def _notes() -> str:
     blocks = [
         "# Notes about captures",
-        "A note describes the capture itself. Notes accuse no peer and never change the exit status. Where "
-        "data is missing, the rules that need it report nothing, or only a possible violation. "
-        f"[All rules](../{PAGE}).",
+        "A note describes the capture itself. Notes accuse no peer and never change the exit status. If "
+        "data is missing, the rules that need this data report nothing, or report a violation only as "
+        f"possible. [All rules](../{PAGE}).",
     ]
     for note in CAPTURE_NOTES:
         blocks.append(page_of_note(note, "##").rstrip("\n"))
@@ -202,8 +203,8 @@ def _notes() -> str:
 def _remarks() -> str:
     blocks = [
         "# Findings about the configuration",
-        "Findings of `check` about an entry in `amqpscope.toml` or `[tool.amqpscope]`, not about a peer. "
-        f"[All rules](../{PAGE}).",
+        "These findings of `check` are about an entry in `amqpscope.toml` or `[tool.amqpscope]`, not about "
+        f"a peer. [All rules](../{PAGE}).",
     ]
     blocks += [page_of_remark(name, "##").rstrip("\n") for name in REMARKS]
     return "\n\n".join(blocks) + "\n"

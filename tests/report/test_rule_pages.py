@@ -284,7 +284,7 @@ def test_a_note_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert result.lines == [
         "capture/joined  note, about the capture itself",
         "  means     The file consists of several capture files that were concatenated.",
-        "  follows   All of them are read. Packets are neither sorted nor deduplicated.",
+        "  follows   All these files are read. Packets are neither sorted nor deduplicated.",
     ]
     result = amqpscope(capsys, "rules", "explain", "--format", "markdown", "capture/joined")
     assert result.lines[0] == "# capture/joined"
