@@ -45,12 +45,13 @@ out look like lost packets, and no rule reports lost packets as a fault.
 `cut` checks the file that it writes. Each finding becomes a comment on its
 packet (in Wireshark: frame.comment). The comment contains the number that the
 packet has in the original capture. If a shortened connection does not show
-the same certain findings as the original, `cut` keeps the whole connection.
+the same findings of the grade `certain` as the original, `cut` keeps the
+whole connection.
 
 \b
 --anonymise replaces names, credentials and data by values of the same size,
-and writes packets without their link layer. The end of the run states what
-was replaced, what was kept and what was left out.
+and writes packets without their link layer. At the end, the command shows
+what was replaced, what was kept and what was left out.
 
 \b
 The file is read twice. Standard input is first copied to a temporary file.

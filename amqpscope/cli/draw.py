@@ -23,7 +23,7 @@ from dissectors.wording import count
 __all__ = ["EPILOG", "draw", "draw_capture"]
 
 EPILOG = """\b
-The suffix of OUT chooses the form:
+The suffix of OUT decides the format:
   .html  a page that a browser opens without a network: what is wrong, and
          the ladder, states, flow and map of the worst connections
   .svg   the ladder of a connection, light or dark as the reader prefers

@@ -93,8 +93,8 @@ class NewFindingOptions(FindingOptions):
             metavar="FILE",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Ignore known findings in the exit status: only findings that are not in this baseline "
-            "file can make the command fail.",
+            help="Let only new findings make the command fail: findings that are in this baseline file do "
+            "not change the exit status.",
         ),
     ] = None
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["REPORT_EPILOG", "report"]
 
 REPORT_EPILOG = """\b
-The suffix of OUT chooses the form:
+The suffix of OUT decides the format:
   .html  a page that a browser opens without a network, also for printing
   .json  one JSON object (amqpscope/lake-report/1)
   .txt   text
