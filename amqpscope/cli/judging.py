@@ -154,10 +154,10 @@ class RuleOptions(ConfigOptions):
             rich_help_panel=POLICY_PANEL,
             show_default=False,
             help="Report each known deviation of a product with the severity `note`. With auto (the "
-            "default), amqpscope recognizes the product of a peer by the product name in the peer's "
-            "open. With none, known deviations are reported like all other findings. With NAME,..., "
-            "amqpscope assumes the named products, even if the peers name other products (`rules "
-            "profiles` lists the names).",
+            "default), amqpscope recognizes the product of a peer by the names that the peer sends "
+            "when the connection is opened. With none, known deviations are reported like all other "
+            "findings. With NAME,..., amqpscope assumes the named products, even if the peers name "
+            "other products (`rules profiles` lists the names).",
         ),
     ] = None
 

@@ -97,8 +97,8 @@ Exit status: 0 fine, 2 a failure (unknown rule).
 _PROFILES_EPILOG = """\b
 Some products are known for breaking a rule. If such a product breaks this
 rule, amqpscope reports the fault only with the severity `note`. amqpscope
-recognizes the product by the name in the frame `open` of the peer.
-`amqpscope check --profile none` keeps the severity of all findings.
+recognizes a product by the names that the peer sends when the connection is
+opened. `amqpscope check --profile none` keeps the severity of all findings.
 
 \b
 Exit status: 0 fine, 2 a failure (unknown option).
