@@ -316,9 +316,11 @@ class StreamDecoder(Dissector, ABC):
         self.decode(front, 0, size, kept)
         self.frames[-1].guessed = guessed
         if kept == MAX_KEPT_FRAME:
-            problem = Problem("limit", kept, "", f"only the first {kept} octets of {size} are kept")
+            problem = Problem(
+                "limit", kept, "", (f"only the first {kept} of the {size} octets of this frame are kept")
+            )
         else:
-            reason = f"not all of its {size} octets were captured; the first {kept} octets are kept"
+            reason = f"not all {size} octets of this frame were captured; the first {kept} octets are kept"
             problem = Problem("cut", kept, "", reason)
         self.frames[-1].add_problem(problem)
 
