@@ -147,7 +147,7 @@ def cut(
             help="Also write a Wireshark profile to this folder. The profile has the coloring rules, and a "
             "column with the findings. Wireshark looks for profiles in the folder `profiles` of your "
             "personal configuration (Help > About Wireshark > Folders). FOLDER must be empty, or must "
-            "not exist yet. You can use one profile for all captures.",
+            "not exist yet. One Wireshark profile works for all captures.",
         ),
     ] = None,
     connection: Annotated[str | None, connection_option("Keep", _CHOOSE)] = None,
@@ -172,8 +172,8 @@ def cut(
         typer.Option(
             "--findings",
             rich_help_panel=_CHOOSE,
-            help="Keep the packets near findings of `check` (see --near). Other options of this group "
-            "select which of the findings count.",
+            help="Keep the packets near findings of `check` (see --near). If you add other options of this "
+            "group, only findings that match these options are used.",
         ),
     ] = False,
     near: Annotated[

@@ -51,8 +51,8 @@ JobsOption = Annotated[
         "-j",
         metavar="N|auto",
         show_default=False,
-        help="Read large captures with N processes. The output does not depend on N. With auto, amqpscope "
-        "starts as many processes as there are processors. [default: 1]",
+        help="Read large captures with N processes. The output does not depend on N. With --jobs auto, "
+        "amqpscope starts as many processes as there are processors. [default: 1]",
     ),
 ]
 """Option of the commands that can read in several processes: see `amqpscope.input.jobs`."""

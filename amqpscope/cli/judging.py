@@ -72,8 +72,8 @@ class FindingOptions(OptionGroup):
             metavar="WHICH,...",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Hide findings of these rules or severities. The findings of a rule are still shown if a "
-            "pattern of --select matches the rule more specifically.",
+            help="Hide findings of these rules or severities. The findings of a rule are still shown if "
+            "--select names the rule more precisely than --ignore.",
         ),
     ] = None
 
@@ -113,8 +113,8 @@ class ConfigOptions(OptionGroup):
             metavar="FILE",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Use this configuration file. Default: the nearest amqpscope.toml, or pyproject.toml with "
-            "[tool.amqpscope], in this directory or a parent directory.",
+            help="Use this configuration file. By default, amqpscope uses the nearest amqpscope.toml, or "
+            "pyproject.toml with a table [tool.amqpscope], in this directory or a parent directory.",
         ),
     ] = None
     no_config: Annotated[
@@ -153,11 +153,11 @@ class RuleOptions(ConfigOptions):
             metavar="auto|none|NAME,...",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Report each known deviation of a product with the severity `note`. With auto (the "
-            "default), amqpscope recognizes the product of a peer by the names that the peer sends "
-            "when the connection is opened. With none, known deviations are reported like all other "
-            "findings. With NAME,..., amqpscope assumes the named products, even if the peers name "
-            "other products (`rules profiles` lists the names).",
+            help="Report each known deviation of a product with the severity `note`. With --profile auto "
+            "(the default), amqpscope recognizes the product of a peer by the names that the peer "
+            "sends when the connection is opened. With --profile none, known deviations of products "
+            "are reported like all other findings. With --profile NAME,..., amqpscope assumes the "
+            "named products, even if the peers name other products (`rules profiles` lists the names).",
         ),
     ] = None
 

@@ -95,8 +95,8 @@ AsOf = Annotated[
         metavar="RUN",
         show_default=False,
         help="Read the tables as they were after the run with this id, for example to compare today's "
-        "tables with those of an earlier night. `pipeline history` shows the ids. The beginning of an "
-        "id is enough.",
+        "tables with those of an earlier night. `pipeline history` shows the ids. You may give only "
+        "the beginning of an id.",
     ),
 ]
 OnlyTag = Annotated[

@@ -113,9 +113,9 @@ def watch(
         typer.Option(
             "--keep",
             metavar="TIME",
-            help="Keep the files of earlier states of the tables for this time, rounded up to hours. Then "
-            "delete these files, as `vacuum` does. Queries with --as-of can read the files that are "
-            "kept.",
+            help="Keep data files that the tables no longer use for this time (rounded up to hours), so "
+            "that queries with --as-of can read earlier states of the tables. After this time, the "
+            "command deletes such files, as `pipeline vacuum` does.",
         ),
     ] = "1h",
     master: Master = None,

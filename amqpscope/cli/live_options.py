@@ -83,8 +83,9 @@ class LiveOptions(OptionGroup):
             metavar="text|ndjson",
             show_default=False,
             rich_help_panel=_SHOWN,
-            help="Set the output format. text: for people; ndjson: one JSON object per line. In ndjson, "
-            "frames have the form of `read` and findings the form of `check`. [default: text]",
+            help="Set the output format. text: for people; ndjson: one JSON object per line. In the format "
+            "ndjson, frames look like the output of `read`, and findings look like the output of "
+            "`check`. [default: text]",
         ),
     ] = LiveFormat.text
     path: Annotated[

@@ -90,8 +90,8 @@ def options(
             metavar="always|never|auto",
             show_default=False,
             help=(
-                "Choose when the output has colours: always, never or auto. With auto (the default), only "
-                "output on a terminal has colours. The option may also follow the command."
+                "Choose when the output has colours: always, never or auto. With --color auto (the "
+                "default), only output on a terminal has colours. The option may also follow the command."
             ),
         ),
     ] = Color.auto,

@@ -203,7 +203,7 @@ def run(
             metavar="spark|pool",
             rich_help_panel=HOW_PANEL,
             help="Choose what reads the captures. The engine `pool` uses processes on this machine, "
-            "without Spark and Java. `pool` is faster for captures of up to some 100 MB, because "
+            "without Spark and Java. This engine is faster for captures of up to some 100 MB, because "
             "Spark takes several seconds to start. The engine `spark` is the default, because only "
             "Spark divides a large capture set, runs on a cluster and repeats failed tasks. Both "
             "engines write the same rows.",
@@ -215,10 +215,10 @@ def run(
             metavar="auto|chain|flow",
             rich_help_panel=HOW_PANEL,
             help=(
-                "Choose how Spark divides the work. With `chain`, each task analyzes one capture set. With "
-                "`flow`, Spark first collects the packets of each connection, and each task then analyzes "
-                "one connection. With `auto`, amqpscope chooses `chain` or `flow`, depending on the "
-                "captures."
+                "Choose how Spark divides the work. With --plan chain, each task analyzes one capture set. "
+                "With --plan flow, Spark first collects the packets of each connection, and each task then "
+                "analyzes one connection. With --plan auto, amqpscope chooses `chain` or `flow`, depending "
+                "on the captures."
             ),
         ),
     ] = PlanChoice.auto,
@@ -227,10 +227,11 @@ def run(
         typer.Option(
             metavar="auto|references|payload",
             rich_help_panel=HOW_PANEL,
-            help="With --plan flow, choose the data that Spark sends from one task to another. `payload` "
-            "sends the payload of the packets. `references` sends only the positions of the packets "
-            "in the files, so Spark reads parts of the files twice. `auto` chooses `references` for "
-            "uncompressed local files, otherwise `payload`.",
+            help="With --plan flow, choose the data that Spark sends from one task to another. With "
+            "--shuffle payload, Spark sends the payload of the packets. With --shuffle references, "
+            "Spark sends only the positions of the packets in the files, and reads parts of the files "
+            "twice. With --shuffle auto, amqpscope chooses `references` for uncompressed local files, "
+            "otherwise `payload`.",
         ),
     ] = ShuffleChoice.auto,
     split: Annotated[
@@ -240,8 +241,8 @@ def run(
             min=1,
             rich_help_panel=HOW_PANEL,
             help=(
-                "Let several tasks read one large capture file. Each task reads a section of the file that "
-                "has this size, in MiB."
+                "Let several Spark tasks read one large capture file. Each task reads a section of the "
+                "file that has this size, in MiB."
             ),
         ),
     ] = 128,

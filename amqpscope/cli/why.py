@@ -125,8 +125,8 @@ def why(
             "--frame",
             metavar="N",
             show_default=False,
-            help="Explain only the Nth frame of the packet, counted from 1. Default: the "
-            "frames with findings, or the first few frames if no frame has findings.",
+            help="Explain only the Nth frame of the packet, counted from 1. By default, the frames with "
+            "findings are explained, or the first few frames if no frame has findings.",
         ),
     ] = 0,
     form: Annotated[
