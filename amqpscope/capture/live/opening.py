@@ -148,7 +148,7 @@ def _no_such_interface(name: str, known: Sequence[LiveInterface]) -> str:
 
 def _no_permission(shown: str, name: str) -> str:
     return (
-        f"{shown}: no permission to capture; it takes the capability cap_net_raw on the Python interpreter "
-        "or a copy of it (setcap cap_net_raw+ep PYTHON), or sudo, or a pipe "
+        f"{shown}: no permission to capture; use sudo, or give the capability cap_net_raw to the Python "
+        "interpreter or a copy of the interpreter (setcap cap_net_raw+ep PYTHON), or use a pipe "
         f"(tcpdump -U -w - -i {name} port 5672 | amqpscope sniff -i -)"
     )
