@@ -64,10 +64,10 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         "0 fine, 1 findings that make the command fail (see --fail-on), 2 a failure",
         "3 no AMQP 1.0 or 0-9-1 to check, or only encrypted AMQP, 130 interrupted",
-        "The first of 2, 1, 3, 0 that applies to any capture is the exit status",
+        "The exit status is then the first of 2, 1, 3 and 0 that applies to any capture",
         "--fail-on error|warning|note|never",
         "--fail-on-possible",
-        "The same as --fail-on warning",
+        "means the same as --fail-on warning",
         "--allow-empty",
         "--max-per-rule N",
         "--format text|github|html|json|junit|markdown|ndjson|sarif",
