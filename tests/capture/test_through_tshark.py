@@ -65,7 +65,7 @@ def test_a_link_type_that_only_tshark_knows(tmp_path: Path, capsys: pytest.Captu
     path = on_wifi(tmp_path / "wifi.pcap")
     alone = amqpscope(capsys, "check", path)
     assert alone.status == 3
-    assert "link type 105 is not decoded" in alone.out
+    assert "amqpscope does not decode link type 105" in alone.out
     assert "--via tshark" in alone.out
     through = amqpscope(capsys, "check", "--via", "tshark", path)
     assert through.status == 1

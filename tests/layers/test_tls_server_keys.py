@@ -99,7 +99,7 @@ def test_a_session_that_is_resumed(key: Secrets, ticket: bool) -> None:
     second = recorded(talk(), ends, session=first.session)
     assert second.peers[0].session_reused
     found, why = frames(second.turns, key)
-    assert not found and "resumed a session" in why
+    assert not found and "resumed a TLS session" in why
     assert frames(first.turns, key) == frames(second.turns, key) == (CLEAR, "")
 
 
@@ -147,7 +147,7 @@ def test_octets_of_the_handshake_are_missing(key: Secrets) -> None:
     options = CaptureOptions(secrets=key)
     with Capture(io.BytesIO(read.octets), options) as capture:
         assert list(capture) == []
-    assert "octets of the handshake were not captured" in " ".join(one.detail for one in capture.notes)
+    assert "octets of the handshake that were not captured" in " ".join(one.detail for one in capture.notes)
 
 
 def key_file(folder: Path, passphrase: str = "", kind: str = "rsa") -> Path:
