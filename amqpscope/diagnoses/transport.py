@@ -373,8 +373,7 @@ class TransportWatch:
             peer,
             packet,
             f"the {peer} sends nothing for {seconds:.3f} s (agreed limit: {agreed / SECOND:g} s), but the "
-            f"host of the {peer} still acknowledges TCP segments. Therefore the network works, and the "
-            f"process of the {peer} hangs",
+            f"{peer}'s host still acknowledges TCP: the network works, and the {peer}'s process hangs",
             {"heartbeat": agreed / SECOND, "silent_for": round(seconds, 3)},
             seconds=seconds,
             ended=ended or notebook.end_packet,

@@ -135,7 +135,7 @@ class Refusal091Watch(Watch091):
             subject,
             CLIENT,
             packet,
-            f"{subject}: two threads of the client write without a lock ({reason})",
+            f"{subject}: two threads of the client write without a lock: {reason}",
             {"torn": torn},
         )
 
