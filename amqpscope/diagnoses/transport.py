@@ -372,8 +372,8 @@ class TransportWatch:
             "connection",
             peer,
             packet,
-            f"the {peer} sends nothing for {seconds:.3f} s (agreed limit: {agreed / SECOND:g} s), but the "
-            f"{peer}'s host still acknowledges TCP: the network works, and the {peer}'s process hangs",
+            f"the {peer} sends nothing for {seconds:.3f} s (agreed limit: {agreed / SECOND:g} s), but its "
+            f"host acknowledges TCP: the network works, and the {peer}'s process hangs",
             {"heartbeat": agreed / SECOND, "silent_for": round(seconds, 3)},
             seconds=seconds,
             ended=ended or notebook.end_packet,
