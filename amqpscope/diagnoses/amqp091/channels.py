@@ -199,7 +199,7 @@ class ChannelWatch(Watch091):
             return
         left = "" if ended else ", and has not unblocked the connection"
         after = (
-            f"; after that, the client sent {count(self.published_since, 'publish')}"
+            f"; meanwhile the client sent {count(self.published_since, 'publish')}"
             if self.published_since
             else ""
         )

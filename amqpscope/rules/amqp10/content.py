@@ -333,11 +333,12 @@ def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None
     Only possible because: The sender may really mean this time, or the {peer} may forward a time that the
     {peer} received.
     How to mend it: Encode creation-time and absolute-expiry-time as milliseconds since 1970-01-01 UTC.
-    Convert clock values in seconds, microseconds or nanoseconds before setting the fields.
+    If a clock gives seconds, microseconds or nanoseconds, convert its value to milliseconds first.
     """
     case.report_once(
         T_TIME_MS,
-        f"{field} must be in milliseconds, but is near the time of the capture only if it is in {unit}",
+        f"{field} must be a number of milliseconds, but only as a number of {unit} is it near the time of "
+        "the capture",
         POSSIBLE,
         {"field": field, "milliseconds": int(time)},
     )

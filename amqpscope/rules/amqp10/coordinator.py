@@ -182,8 +182,8 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
     declared. The finding is reported as possible, not as certain, when the coordinator's error says that the
     transaction is unknown or has timed out.
     How to mend it: Answer the discharge of a live transaction with the outcome `accepted` if the discharge
-    has fail=true. If an internal step fails, roll the transaction back nevertheless and answer with the
-    outcome `accepted`.
+    has fail=true. Such a discharge asks for a rollback, so it succeeds even if a step inside the coordinator
+    fails.
     """
     case.report(
         TX_DISCHARGE_ROLLBACK_OK,
