@@ -98,7 +98,7 @@ def why(
             metavar="[PACKET]",
             show_default=False,
             help="Explain the packet with this number (Wireshark's packet "
-            "number). With --end, no packet is given.",
+            "number). Leave the number out if you use --end.",
         ),
     ] = None,
     end: Annotated[

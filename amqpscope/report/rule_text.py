@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from typing import Final
 
 from amqpscope.conformance.coverage import (
     CHECKED,
@@ -138,7 +139,9 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
         when = "" if words.silent.startswith("never") else "when "
         facts.append(("silent", f"{when}{words.silent}"))
         if words.excuse():
-            reason = words.excuse().format(peer="peer", other="other peer")
+            other = _OTHER.get(row.breaker)
+            peer = "peer" if other is None else row.breaker
+            reason = words.excuse().format(peer=peer, other=other or "other peer")
             facts.append(("only possible" if words.only_possible else "possible", reason))
         if words.mend:
             facts.append(("mend", words.mend))
@@ -234,6 +237,9 @@ def _drafts(row: Rule) -> list[tuple[str, str]]:
             )
         )
     return facts
+
+
+_OTHER: Final = {"client": "server", "server": "client", "sender": "receiver", "receiver": "sender"}
 
 
 def _who(row: Rule) -> str:
