@@ -1,7 +1,6 @@
 """Connections that somebody wants to look at: all, or those that are over; and what is counted of all."""
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.correlation.correlate import correlate
 from amqpscope.limits import MAX_CORRELATED_LINKS, MAX_OTHER_CONNECTIONS
 from amqpscope.model.finding import Finding
 from amqpscope.protocols import is_amqp
@@ -116,6 +115,10 @@ class Correlation:
 
     def findings(self) -> list[Finding]:
         """What they show together."""
+        if not self.summaries:
+            return []
+        from amqpscope.correlation.correlate import correlate
+
         return correlate(self.summaries, self.whole)
 
     def begin_anew(self) -> None:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from amqpscope.cli.help import later
 from amqpscope.cli.inputs import InputOptions, JobsOption, Paths
 from amqpscope.cli.judging import (
     POLICY_PANEL,
@@ -28,12 +29,11 @@ from amqpscope.cli.selection import Selection, parse_bound
 from amqpscope.cli.status import Status, of_outcome, worst
 from amqpscope.errors import FilterError
 from amqpscope.input.jobs import jobs_of
-from amqpscope.policy.baseline import may_be_written, write_baseline
 from amqpscope.policy.configuration import nearest_word
 from amqpscope.policy.judging import CaptureOutcome, judge
 from amqpscope.policy.policy import Policy
+from amqpscope.report.finding_counts import Detail
 from amqpscope.report.forms import DEFAULT, NAMES, declared, suffixes
-from amqpscope.report.verdict import Detail
 from dissectors.wording import count
 
 __all__ = ["EPILOG", "check"]
@@ -86,9 +86,17 @@ _WHICH = "Which findings are reported"
 
 _HOW = "How findings are shown"
 
-_FORMS = "; ".join(f"{name}: {declared(name).purpose}" for name in NAMES)
-
 _MOST = 3
+
+
+def _purposes() -> str:
+    """What each form of report is for."""
+    return "; ".join(f"{name}: {declared(name).purpose}" for name in NAMES)
+
+
+def _suffixes() -> str:
+    """The suffixes of files that name a form of report."""
+    return ", ".join(suffixes())
 
 
 @with_options
@@ -118,7 +126,7 @@ def check(
             metavar="|".join(NAMES),
             show_default=False,
             rich_help_panel=_HOW,
-            help=f"Set the format of standard output. {_FORMS}. [default: text]",
+            help=f"Set the format of standard output. {later(_purposes)}. [default: text]",
         ),
     ] = None,
     output: Annotated[
@@ -129,7 +137,7 @@ def check(
             metavar="[FORMAT:]FILE",
             rich_help_panel=_HOW,
             help="Also write the report to this file. The suffix of the file decides the format "
-            f"({', '.join(suffixes())}). A format before the name, such as ndjson:, overrides the suffix. "
+            f"({later(_suffixes)}). A format before the name, such as ndjson:, overrides the suffix. "
             "The option may be repeated.",
         ),
     ] = None,
@@ -258,6 +266,8 @@ def check(
     detail = Detail(possible, notes, full, quiet)
     reports = Reports(form, outputs, most, captures, policy, detail, wanted, annotate)
     if write is not None:
+        from amqpscope.policy.baseline import may_be_written
+
         may_be_written(write)
     with reports as writer:
         run = judge(
@@ -273,6 +283,8 @@ def check(
         if any(one.outcome is CaptureOutcome.failure for one in run.captures):
             say(f"{write}: not written, because some captures could not be read")
         else:
+            from amqpscope.policy.baseline import write_baseline
+
             write_baseline(policy.gathered)
             say(f"{write}: {count(len(policy.gathered.known), 'finding')} from now on known")
     statuses = [of_outcome(one.outcome) for one in run.captures]

@@ -16,8 +16,8 @@ from amqpscope.input.ahead import size_of
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.policy.judging import judge
 from amqpscope.policy.policy import Policy
+from amqpscope.report.finding_counts import Detail
 from amqpscope.report.forms import ReportOptions, declared
-from amqpscope.report.verdict import Detail
 
 __all__ = ["new_folder", "write_report"]
 

@@ -4,13 +4,37 @@ typer's own boxes leave half of eighty columns for the words. An option's
 heading is its `rich_help_panel`.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from typer.core import TyperCommand
 
 from amqpscope.cli.plain_values import take_plain_values
 
-__all__ = ["HelpfulCommand"]
+__all__ = ["HelpfulCommand", "help_row", "later"]
+
+_LATER: Final[list[Callable[[], str]]] = []
+"""What gives words of helps that take long to find."""
+
+_SIGN: Final = "\0"
+"""Stands in a help on both sides of the place of such words in `_LATER`."""
+
+
+def later(words: Callable[[], str]) -> str:
+    """Words of an option's help that take long to find. They are looked for when the help is shown."""
+    _LATER.append(words)
+    return f"{_SIGN}{len(_LATER) - 1}{_SIGN}"
+
+
+def help_row(option: Any, context: Any) -> tuple[str, str] | None:
+    """What the help says of an option: its names, and its words. None for a hidden option."""
+    record = option.get_help_record(context)
+    if record is None:
+        return None
+    shown, words = record
+    parts = words.split(_SIGN)
+    parts[1::2] = [_LATER[int(place)]() for place in parts[1::2]]
+    return shown, "".join(parts)
 
 
 class HelpfulCommand(TyperCommand):
@@ -30,7 +54,7 @@ class HelpfulCommand(TyperCommand):
                 row = (_argument(parameter), getattr(parameter, "help", None) or "")
                 sections.setdefault("Arguments", []).append(row)
             else:
-                record = parameter.get_help_record(ctx)
+                record = help_row(parameter, ctx)
                 if record is not None:
                     panel = getattr(parameter, "rich_help_panel", None) or "Other options"
                     sections.setdefault(panel, []).append(record)

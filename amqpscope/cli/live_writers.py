@@ -21,6 +21,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.diagnosis_text import diagnosis_line
+from amqpscope.report.finding_counts import kind
 from amqpscope.report.findings import decided_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.line import INDENT, Line
@@ -31,7 +32,7 @@ from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.suppressed import justification
 from amqpscope.report.timeline import Clock, Timeline, heading
-from amqpscope.report.verdict import answer, headline, kind
+from amqpscope.report.verdict import answer, headline
 from amqpscope.report.who import ends
 from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.amqp10.identity import Link

@@ -23,6 +23,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from amqpscope import __version__
+from amqpscope.cli.help import help_row
 from amqpscope.cli.main import app
 from amqpscope.cli.selection import frame_names
 from amqpscope.policy.config_finding import REMARKS
@@ -78,7 +79,7 @@ def _below(command: Any, path: str, above: Any) -> list[Command]:
             words = getattr(parameter, "help", None) or ""
             arguments.append((str(parameter.metavar), words, parameter.nargs != 1))
             continue
-        record = parameter.get_help_record(context)
+        record = help_row(parameter, context)
         if record is None:
             continue
         value = not (parameter.is_flag or getattr(parameter, "count", False))

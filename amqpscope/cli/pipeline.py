@@ -54,7 +54,7 @@ from amqpscope.policy.config_finding import ConfigFinding
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import PROTOCOLS, any_decoded
 from amqpscope.report.printable import printable
-from amqpscope.report.summary import protocol_name
+from amqpscope.report.protocol_names import protocol_name
 from dissectors.wording import count
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.live import Batch
 from amqpscope.layers.secrets import Secrets
+from amqpscope.report.finding_counts import kind
 from amqpscope.report.findings import message_of
-from amqpscope.report.verdict import answer, kind
+from amqpscope.report.verdict import answer
 from dissectors.wording import count
 
 __all__ = ["LiveRecording", "rotation_of"]

@@ -18,11 +18,11 @@ from amqpscope.policy.configuration import Configuration, nearest_word
 from amqpscope.policy.judging import INTERRUPTED, Hearer
 from amqpscope.policy.policy import Policy
 from amqpscope.policy.replacement import Replacement
+from amqpscope.report.finding_counts import Detail
 from amqpscope.report.forms import NAMES, ReportForm, ReportOptions, declared, form_of_file, suffixes
 from amqpscope.report.outcome import nothing_to
 from amqpscope.report.printable import printable
 from amqpscope.report.suppressed import fixed_lines
-from amqpscope.report.verdict import Detail
 from amqpscope.report.writer import FindingWriter, Writers
 from dissectors.wording import count
 

@@ -1,18 +1,24 @@
 """Which frames, or which findings, a person asked for: the filters of `amqpscope read` and `check`."""
 
+from __future__ import annotations
+
 import datetime
 import fnmatch
 import ipaddress
 import re
 import shlex
+from typing import TYPE_CHECKING
 
 from amqpscope.errors import FilterError
 from amqpscope.input.selection import FrameSelection
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import detected
-from amqpscope.report.json_renderers import FORMS
-from amqpscope.tracking.amqp10.identity import Link
+
+if TYPE_CHECKING:
+    from amqpscope.report.json_renderer import JsonRenderer
+    from amqpscope.tracking.amqp10.identity import Link
+    from dissectors.interface import Frame
 
 __all__ = [
     "Bound",
@@ -285,9 +291,9 @@ class Selection(FrameSelection):
         if names and (frame.name in names or frame.kind in names or frame.name.partition(".")[0] in names):
             return True
         if self._problems:
-            if frame.problems or (record.message is not None and FORMS.of(frame).message_problems(record)):
+            if frame.problems or (record.message is not None and _form(frame).message_problems(record)):
                 return True
-        return self._errors and FORMS.of(frame).reports_error(frame)
+        return self._errors and _form(frame).reports_error(frame)
 
     def _addressed(self, record: FrameRecord, link: Link | None) -> bool:
         assert self._address is not None
@@ -295,7 +301,7 @@ class Selection(FrameSelection):
             ends = [name for name in (link.source, link.target) if name is not None]
             return any(self._address.match(name) for name in ends)
         frame = record.frame
-        names = FORMS.of(frame).addresses(frame)
+        names = _form(frame).addresses(frame)
         place = (int(record.direction), int(frame.channel))
         going_on = self._going_on.get(record.connection)
         before = going_on is not None and place in going_on
@@ -376,3 +382,10 @@ def _parse_endpoint(
             f"--connection {text!r}: must be a number, an address (10.0.0.1, 10.0.0.1:5672, [fd00::2]:5672, "
             ":5672) or a connection id"
         ) from None
+
+
+def _form(frame: Frame) -> JsonRenderer:
+    """What knows the addresses and errors of a frame. It is loaded when somebody asks for these."""
+    from amqpscope.report.json_renderers import FORMS
+
+    return FORMS.of(frame)

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 
 from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp10.intermediary import Way, judge_forwarded
-from amqpscope.rules.amqp10_draft2011.intermediary import judge_forwarded as draft_forwarded
 from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from amqpscope.tracking.amqp10.summary import Amqp10Summary
 
@@ -62,8 +61,15 @@ def forwarded(summaries: Iterable[Amqp10Summary]) -> list[Finding]:
         came.sent += 1
         first = came.sent == 1 and whole[_broker(summary)]
         way = Way(came.message_digest, came.summary.connection, message_digest, summary.connection)
-        findings += draft_forwarded(way) if message_digest.draft else judge_forwarded(way, first)
+        findings += _judge_draft(way) if message_digest.draft else judge_forwarded(way, first)
     return findings
+
+
+def _judge_draft(way: Way) -> list[Finding]:
+    """What is wrong with a message of the draft, whose rules are loaded with the first one."""
+    from amqpscope.rules.amqp10_draft2011.intermediary import judge_forwarded as judge
+
+    return judge(way)
 
 
 def _broker(summary: Amqp10Summary) -> tuple[str, bytes]:

@@ -20,9 +20,9 @@ from amqpscope.limits import MAX_ANNOTATED, MAX_CUT_PACKETS
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import PROTOCOLS
+from amqpscope.report.finding_counts import kind
 from amqpscope.report.findings import message_of
 from amqpscope.report.links import LinkNames
-from amqpscope.report.verdict import kind
 
 __all__ = [
     "FRAGMENT",

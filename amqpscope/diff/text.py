@@ -26,7 +26,7 @@ from amqpscope.report.diagnosis_text import diagnosis_line
 from amqpscope.report.findings import link_name
 from amqpscope.report.line import Line
 from amqpscope.report.printable import in_quotes, printable
-from amqpscope.report.summary import protocol_name
+from amqpscope.report.protocol_names import protocol_name
 from amqpscope.report.verdict import headline
 from amqpscope.report.who import ends, who
 from dissectors.wording import count

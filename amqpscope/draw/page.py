@@ -11,11 +11,11 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.report import page
 from amqpscope.report.diagnosis_text import diagnosis_line, is_trouble
+from amqpscope.report.finding_counts import kind
 from amqpscope.report.findings import message_of
 from amqpscope.report.ladder_model import Arrow, Fold, Ladder, Remark, Row
 from amqpscope.report.page import data_text, resource
 from amqpscope.report.printable import cut, printable
-from amqpscope.report.verdict import kind
 from dissectors.wording import are, count
 
 __all__ = ["page_html", "rows_of_each"]

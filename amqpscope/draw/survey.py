@@ -13,13 +13,13 @@ from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.capture_summary import CaptureSummary
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.diagnosis_text import diagnosis_line, worst_first
+from amqpscope.report.finding_counts import urgency
 from amqpscope.report.ladder_model import Remark
 from amqpscope.report.notes import note_lines
 from amqpscope.report.outcome import nothing_to
 from amqpscope.report.printable import printable
 from amqpscope.report.summary_table import ConnectionFindings, SummaryRow
 from amqpscope.report.triage import Triage, TroubleSentence
-from amqpscope.report.verdict import urgency
 from amqpscope.rules.profiles import weight
 from dissectors.wording import are, count
 

@@ -4,9 +4,9 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, Connection, endpoint
 from amqpscope.protocols import label
+from amqpscope.report.finding_counts import kind
 from amqpscope.report.findings import message_of
 from amqpscope.report.printable import cut, printable
-from amqpscope.report.verdict import kind
 from amqpscope.report.who import who
 
 __all__ = ["finding_text", "heading_text", "peer_text", "wire_name"]

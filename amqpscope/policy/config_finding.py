@@ -1,8 +1,11 @@
 """What is found in the configuration itself: about the file and an entry in it, not about a peer."""
 
-from typing import Any, Final, NamedTuple
+from __future__ import annotations
 
-from amqpscope.policy.baseline import BaselineEntry
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from amqpscope.policy.baseline import BaselineEntry
 
 __all__ = ["REMARKS", "ConfigFinding", "RunConclusion"]
 

@@ -4,21 +4,24 @@ It comes from a configuration file, from what was given besides (on a command li
 from both. It holds nothing of a run: what it decides of the findings of one is in `Rulings`.
 """
 
+from __future__ import annotations
+
 import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amqpscope.diagnoses.registry import known_codes
 from amqpscope.model.finding import Finding
 from amqpscope.policy.allow_list import Allowance
-from amqpscope.policy.baseline import Baseline, read_baseline
 from amqpscope.policy.config_finding import EXPIRED, REMARKS, UNUSED, ConfigFinding, RunConclusion
 from amqpscope.policy.configuration import Configuration, find_configuration, read_configuration
 from amqpscope.policy.selectors import FindingChoice, Levels, selectors
 from amqpscope.policy.terms import COUNTING, Terms
 from amqpscope.rules import editions
 from amqpscope.rules.editions import FINAL
-from amqpscope.rules.fingerprint import fingerprint
 from amqpscope.rules.profiles import AUTO, valid, weight
+
+if TYPE_CHECKING:
+    from amqpscope.policy.baseline import Baseline
 
 ALLOW: Final = "allow"
 BASELINE: Final = "baseline"
@@ -92,19 +95,23 @@ class Policy:
         self._diagnoses: bool = bool(values.get("diagnoses", True) if diagnoses is None else diagnoses)
         self.baseline: Baseline | None = None
         self.gathered: Baseline | None = None
-        if gather is not None:
-            self.gathered = Baseline(gather)
-        elif given.baseline is not None:
-            self.baseline = read_baseline(given.baseline)
-        elif "baseline" in values:
-            self.baseline = read_baseline(self.configuration.path(values["baseline"]))
+        known: str | None = given.baseline
+        if known is None and "baseline" in values:
+            known = self.configuration.path(values["baseline"])
+        if gather is not None or known is not None:
+            from amqpscope.policy.baseline import Baseline, read_baseline  # brings what knows findings again
+
+            if gather is not None:
+                self.gathered = Baseline(gather)
+            elif known is not None:
+                self.baseline = read_baseline(known)
         self._allowances: dict[str, list[Allowance]] = {}
         for one in self.configuration.allowances:
             if not one.expired(today):
                 for rule in one.rules:
                     self._allowances.setdefault(rule, []).append(one)
 
-    def decides_as(self, other: "Policy") -> bool:
+    def decides_as(self, other: Policy) -> bool:
         """Whether it decides of all findings as another one of the same configuration and options, which was
         made at another time: entries of the allow-list may have expired, or the baseline be another one.
         """
@@ -175,15 +182,23 @@ class Rulings:
             suppressed_by, reason = ALLOW, allowances[0].reason
         finding.assessment = finding.assessment.by_policy(policy.level(finding.rule), suppressed_by, reason)
         taken = policy.takes(finding)
+        if policy.baseline is not None or policy.gathered is not None:
+            self._compare(finding, taken and not allowances)
+        return taken
+
+    def _compare(self, finding: Finding, counted: bool) -> None:
+        """Look a finding up in the baseline, or add it to the one that is made, if it is `counted`."""
+        from amqpscope.rules.fingerprint import fingerprint
+
+        policy = self.policy
         if policy.baseline is not None:
             number = fingerprint(finding)
             if number in policy.baseline.known:
                 self._again.add(number)
                 self._suppress_known(finding, policy.baseline)
-        elif policy.gathered is not None and taken and not allowances:
+        elif policy.gathered is not None and counted:
             policy.gathered.add(fingerprint(finding), finding)
             self._suppress_known(finding, policy.gathered)
-        return taken
 
     def _suppress_known(self, finding: Finding, baseline: Baseline) -> None:
         if not finding.assessment.suppressed_by:

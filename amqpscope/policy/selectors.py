@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from amqpscope.policy.terms import SEVERITIES
-from amqpscope.rules.rule_names import rules_like
 
 __all__ = ["FindingChoice", "Levels", "Selector"]
 
@@ -35,6 +34,8 @@ class Selector:
             self.severity = word.lower()
             self.narrow = _BY_SEVERITY
             return
+        from amqpscope.rules.rule_names import rules_like  # reads the catalogue
+
         pattern = "*" if word.lower() == ALL else word
         self.rules = rules_like(where, pattern)
         literal = len(pattern.replace("*", "").replace("?", ""))

@@ -155,6 +155,11 @@ class Amqp091(Protocol):
     def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
         return _judge().load(state, connection, findings)
 
+    def correlate(self, summaries: list[ConnectionSummary], whole: bool) -> list[Finding]:
+        from amqpscope.correlation.amqp091 import correlate
+
+        return correlate(summaries, whole)
+
     def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
         from amqpscope.tracking.amqp091.summary import Amqp091Summary
 

@@ -139,6 +139,11 @@ class Amqp10(Protocol):
     def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
         return _judge().load(state, connection, findings)
 
+    def correlate(self, summaries: list[ConnectionSummary], whole: bool) -> list[Finding]:
+        from amqpscope.correlation.amqp10 import correlate
+
+        return correlate(summaries, whole)
+
     def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
         from amqpscope.tracking.amqp10.summary import Amqp10Summary
 

@@ -168,6 +168,14 @@ class Protocol(RuleSpace, ABC):
     def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
         """A judge that goes on where its `dump` left off."""
 
+    def correlate(self, summaries: list[ConnectionSummary], whole: bool) -> list[Finding]:
+        """What its connections, and those of its dialects, show only together.
+
+        summaries: what their judges left, in the order in which the connections began. whole: there were no
+        other connections in the time of the capture.
+        """
+        return []
+
     def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
         """What the `dump` of a summary gave, as one again. Only of judges that leave a summary."""
         raise NotImplementedError

@@ -23,12 +23,13 @@ from amqpscope.policy.config_finding import EXPIRED, RunConclusion
 from amqpscope.policy.policy import ALLOW
 from amqpscope.policy.replacement import replace_text
 from amqpscope.report.diagnosis_text import diagnosis_line
+from amqpscope.report.finding_counts import Detail, FindingCounts
 from amqpscope.report.forms import ReportOptions
 from amqpscope.report.line import Line
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock
-from amqpscope.report.verdict import Detail, FindingCounts, Verdicts, frames_around, headline
+from amqpscope.report.verdict import Verdicts, frames_around, headline
 from amqpscope.report.writer import FindingWriter
 
 __all__ = ["CaptureOfTest", "Judgement", "judge"]

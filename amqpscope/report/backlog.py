@@ -5,10 +5,15 @@ order, and the head of the report says how many there are. Keeping all of them i
 capture takes gigabytes for some 100,000 connections, so their texts wait in a temporary file.
 """
 
-import tempfile
+from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from amqpscope.limits import BACKLOG_OCTETS
+
+if TYPE_CHECKING:
+    from tempfile import SpooledTemporaryFile
 
 __all__ = ["Backlog"]
 
@@ -27,7 +32,8 @@ class Backlog:
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=BACKLOG_OCTETS)  # noqa: SIM115  closed by `close`
+        # There is none before the first text.
+        self._file: SpooledTemporaryFile[bytes] | None = None
         self._end = 0
         self._places: list[int] = []
 
@@ -36,6 +42,10 @@ class Backlog:
 
     def put(self, number: int, text: str) -> None:
         """Add a text. number: not negative."""
+        import tempfile
+
+        if self._file is None:
+            self._file = tempfile.SpooledTemporaryFile(max_size=BACKLOG_OCTETS)  # noqa: SIM115  see `close`
         octets = text.encode("utf-8", "surrogatepass")
         try:
             self._file.write(len(octets).to_bytes(_SIZE_OCTETS, "big") + octets)
@@ -46,16 +56,20 @@ class Backlog:
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         """All texts with their numbers. No more may be put in after that."""
+        file = self._file
+        if file is None:
+            return
         self._places.sort()
         at = -1
         for place in self._places:
             number, offset = place >> _PLACE_BITS, place & (1 << _PLACE_BITS) - 1
             if offset != at:
-                self._file.seek(offset)
-            size = int.from_bytes(self._file.read(_SIZE_OCTETS), "big")
+                file.seek(offset)
+            size = int.from_bytes(file.read(_SIZE_OCTETS), "big")
             at = offset + _SIZE_OCTETS + size
-            yield number, self._file.read(size).decode("utf-8", "surrogatepass")
+            yield number, file.read(size).decode("utf-8", "surrogatepass")
 
     def close(self) -> None:
         """Drop all texts."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()

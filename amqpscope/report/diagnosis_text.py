@@ -1,7 +1,6 @@
 """Diagnoses for people, and as JSON: the worst first."""
 
 import heapq
-import json
 from collections.abc import Iterator
 from typing import Final
 
@@ -68,13 +67,14 @@ class DiagnosisBacklog:
 
     def add(self, found: list[Diagnosis], order: int, connection: Connection | None = None) -> None:
         """Those of one connection, or of several if it is None. order: of the connection in the capture."""
+        if not found:
+            return
+        import json  # most captures have no diagnoses
+
         for one in found:
             self._all.put(int(order), json.dumps(one.json()))
-        if found:
-            named = [
-                (one, diagnosis_line(one, connection)) for one in heapq.nsmallest(_SHOWN, found, _weight)
-            ]
-            self._worst = heapq.nsmallest(_SHOWN, [*self._worst, *named], key=lambda pair: _weight(pair[0]))
+        named = [(one, diagnosis_line(one, connection)) for one in heapq.nsmallest(_SHOWN, found, _weight)]
+        self._worst = heapq.nsmallest(_SHOWN, [*self._worst, *named], key=lambda pair: _weight(pair[0]))
 
     @property
     def first_packet(self) -> int:

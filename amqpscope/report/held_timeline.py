@@ -11,12 +11,13 @@ from typing import Final
 from amqpscope.limits import MAX_HELD_FRAMES, MAX_PLACED_FRAMES
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import END_OF_STREAM, Connection, FrameRecord
+from amqpscope.report.finding_counts import kind
 from amqpscope.report.line import INDENT, Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.painter import painter
 from amqpscope.report.settlements import Place, SettledBy, SettlementLog
 from amqpscope.report.timeline import Clock, FrameParts, Timeline, heading
-from amqpscope.report.verdict import answer, headline, kind
+from amqpscope.report.verdict import answer, headline
 from amqpscope.rules.peer_error import is_objection
 from amqpscope.rules.profiles import weight
 from amqpscope.tracking.amqp10.identity import Link

@@ -28,10 +28,11 @@ from amqpscope.model.records import Connection
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.backlog import Backlog
+from amqpscope.report.finding_counts import kind
 from amqpscope.report.forms import ReportOptions
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import printable
-from amqpscope.report.verdict import answer, headline, kind, remarks
+from amqpscope.report.verdict import answer, headline, remarks
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import how_to_mend

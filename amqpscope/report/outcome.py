@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from amqpscope.input.capture import Capture
 from amqpscope.protocols import any_decoded, is_amqp
-from amqpscope.report.summary import protocol_name
-from amqpscope.report.verdict import FindingCounts
+from amqpscope.report.finding_counts import FindingCounts
+from amqpscope.report.protocol_names import protocol_name
 from dissectors.wording import count
 
 __all__ = ["nothing_to", "outcome"]

@@ -5,11 +5,11 @@ error          amqp091/F-CONTENT-HEADER-NEXT  client      2    3019    62  till 
 """
 
 from amqpscope.model.finding import Finding
+from amqpscope.report.finding_counts import STYLES, FindingCounts, kind, rank, urgency
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
 from amqpscope.report.suppressed import Suppressed
 from amqpscope.report.table import TableColumn, table
-from amqpscope.report.verdict import STYLES, FindingCounts, kind, rank, urgency
 from amqpscope.report.who import who
 from amqpscope.rules.profiles import USUAL_NOTES, weight
 

@@ -24,10 +24,10 @@ from amqpscope.protocols import RULE_SPACES
 from amqpscope.report.capture_notes import CAPTURE_NOTES, page_of_note
 from amqpscope.report.config_finding_text import page_of_remark
 from amqpscope.report.diagnosis_page import DRAWN, index_of_diagnoses, page_of_diagnosis
+from amqpscope.report.protocol_names import protocol_name
 from amqpscope.report.rule_page import PAGE, escaped, page_of_dialogue, page_of_rule
 from amqpscope.report.rule_text import row_shown, severity_words, weight_shown
 from amqpscope.report.subject_text import page_of_subject
-from amqpscope.report.summary import protocol_name
 from amqpscope.rules.catalogue import Rule, catalogue, guards
 from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.subjects import SUBJECTS

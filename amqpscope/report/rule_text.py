@@ -15,7 +15,7 @@ from amqpscope.conformance.coverage import (
     status,
 )
 from amqpscope.report.line import Line
-from amqpscope.report.summary import protocol_name
+from amqpscope.report.protocol_names import protocol_name
 from amqpscope.rules.catalogue import Rule, editions, named, rule, severity
 from amqpscope.rules.declaration import LAYERS, USUAL_SEVERITY
 from amqpscope.rules.editions import CSPRD02, EDITIONS, FINAL, shown_in

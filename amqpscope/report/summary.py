@@ -8,7 +8,6 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.note import Note
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord, endpoint
-from amqpscope.protocols import label
 from amqpscope.reassembly.stream import StreamFacts
 from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary, PeerOverview
 from amqpscope.report.json_renderers import FORMS
@@ -23,22 +22,11 @@ __all__ = [
     "connection_object",
     "error_object",
     "error_words",
-    "protocol_name",
     "round_trip",
     "summary_json",
 ]
 
-_OTHERS: Final = {"unknown": "not AMQP", "": "no data"}
-
 _TCP_ENDS: Final = {"fin": "FIN", "rst": "RST", "": "still open"}
-
-
-def protocol_name(protocol: str) -> str:
-    """The name of a protocol for people; for `amqp091>http`, of both protocols."""
-    client, both, server = protocol.partition(">")
-    if both:
-        return f"{protocol_name(client)} by the client, {protocol_name(server)} by the server"
-    return _OTHERS.get(protocol) or label(protocol)
 
 
 def error_object(error: ErrorSummary) -> dict[str, Any]:

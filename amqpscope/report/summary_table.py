@@ -13,12 +13,12 @@ from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary
 from amqpscope.report.diagnosis_text import is_trouble, worst_first
+from amqpscope.report.finding_counts import STYLES, FindingCounts, kind, urgency
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
 from amqpscope.report.summary import tcp_end
 from amqpscope.report.table import TableColumn, table
 from amqpscope.report.value_text import text_word
-from amqpscope.report.verdict import STYLES, FindingCounts, kind, urgency
 from amqpscope.report.who import short_name, who
 from amqpscope.rules.profiles import weight
 from dissectors.wording import count

@@ -10,7 +10,8 @@ from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary
 from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import cells, cut, printable
-from amqpscope.report.summary import error_words, protocol_name, tcp_end
+from amqpscope.report.protocol_names import protocol_name
+from amqpscope.report.summary import error_words, tcp_end
 from amqpscope.report.tls import tls_lines
 from amqpscope.report.value_text import text_word
 from amqpscope.report.websocket import websocket_lines

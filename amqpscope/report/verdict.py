@@ -16,12 +16,13 @@ and of each other rule one line.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord, FrameRef
 from amqpscope.protocols import protocol_of
 from amqpscope.report.cases import Cases, Shown
+from amqpscope.report.finding_counts import STYLES, FindingCounts, kind, rank, urgency
 from amqpscope.report.findings import evidence_of, expected_condition, link_name, message_of, overridden
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
@@ -30,27 +31,20 @@ from amqpscope.report.suppressed import excuse
 from amqpscope.report.timeline import Clock, FrameParts, Timeline, heading
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import explanation
-from amqpscope.rules.peer_error import FIN, RST, is_objection
+from amqpscope.rules.peer_error import FIN, RST
 from amqpscope.rules.profiles import habit_of, profile, weight
 from amqpscope.rules.references import cited
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wording import are, count
 
 __all__ = [
-    "ALL_IN_FULL",
-    "STYLES",
-    "Detail",
-    "FindingCounts",
     "Verdicts",
     "answer",
     "frames_around",
     "headline",
-    "kind",
     "left_out",
-    "rank",
     "remarks",
     "short_message",
-    "urgency",
     "why_possible",
     "worst_first",
 ]
@@ -59,18 +53,11 @@ _INDENT = "    "
 _LABEL = 10
 _MARK = 4  # columns before a frame's line: the mark of the offending one
 
-STYLES = {"error": "problem", "warning": "note", "note": "dim"}
-"""How a finding is painted, by its weight."""
-
-_KINDS = tuple(f"{how}{level}" for level in ("error", "warning", "note") for how in ("", "possible "))
-
 _FULL = 5
 """Findings of a capture that are shown in full: as many as somebody reads."""
 
 _CONNECTIONS = 20
 """Connections that are shown where there are more findings than that."""
-
-_RANKS = ("error", "warning", "possible error", "possible warning", "note", "possible note")
 
 _LONGEST = 300
 """Characters of one text of the wire that a line shows; JSON has all."""
@@ -123,52 +110,6 @@ def why_possible(finding: Finding) -> str:
     words = explanation(finding.rule)
     reason = _NOT_READ if words is None else words.excuse() or _NOT_READ
     return reason.format(peer=finding.peer, other=_other(finding))
-
-
-class FindingCounts:
-    """Findings counted by severity and certainty."""
-
-    def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-
-    def add(self, finding: Finding) -> None:
-        """One more."""
-        what = kind(finding)
-        self.counts[what] = self.counts.get(what, 0) + 1
-
-    def merge(self, other: "FindingCounts") -> None:
-        """Those of another capture, too."""
-        for kind, number in other.counts.items():
-            self.counts[kind] = self.counts.get(kind, 0) + number
-
-    def text(self) -> str:
-        """`2 errors, 1 possible error`, or "" if there are none."""
-        counts = self.counts
-        return ", ".join(
-            f"{counts[kind]} {kind}{'s' if counts[kind] > 1 else ''}" for kind in _KINDS if kind in counts
-        )
-
-
-class Detail(NamedTuple):
-    """What a report for people shows of each finding.
-
-    possible, notes: possible findings and notes are shown like the others, and not only counted. full: every
-    finding is shown in full, however many there are. quiet: no finding is shown, all are only counted.
-    """
-
-    possible: bool = False
-    notes: bool = False
-    full: bool = False
-    quiet: bool = False
-
-    def opens(self, finding: Finding) -> bool:
-        """Whether a finding is shown, and not only counted."""
-        if self.quiet:
-            return False
-        return (self.possible or finding.certain) and (self.notes or weight(finding) != "note")
-
-
-ALL_IN_FULL: Final = Detail(possible=True, notes=True, full=True)
 
 
 class Verdicts:
@@ -347,22 +288,6 @@ def left_out(number: int) -> str:
 def short_message(finding: Finding) -> str:
     """The finding in one sentence, safe to show, its values cut where they are long."""
     return _short(message_of(finding))
-
-
-def kind(finding: Finding) -> str:
-    """How grave it is, in words: `error`, `possible warning`."""
-    return ("" if finding.certain else "possible ") + weight(finding)
-
-
-def rank(finding: Finding) -> int:
-    """Where a finding stands among others, 0 for the worst: first what is certain, notes last."""
-    return _RANKS.index(kind(finding))
-
-
-def urgency(finding: Finding) -> tuple[int, bool, int]:
-    """Where a reader begins, the smallest first: the worst, what the other peer answered with an error, the
-    first in the capture."""
-    return rank(finding), not is_objection(finding.reaction), int(finding.packet)
 
 
 def worst_first(cases: Cases) -> list[tuple[Connection, list[Shown]]]:

@@ -11,10 +11,10 @@ from amqpscope.model.records import Connection, FrameRecord, FrameRef
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.judging import Hearer
 from amqpscope.report.diagnosis_text import DiagnosisBacklog, is_trouble
+from amqpscope.report.finding_counts import FindingCounts
 from amqpscope.report.notes import any_connection, note_lines, notes_about
 from amqpscope.report.outcome import nothing_to, outcome
 from amqpscope.report.suppressed import Suppressed
-from amqpscope.report.verdict import FindingCounts
 from dissectors.wording import count
 
 __all__ = ["FindingWriter", "Writers"]

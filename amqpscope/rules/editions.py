@@ -14,7 +14,6 @@ from typing import Final
 from amqpscope.errors import FilterError
 from amqpscope.model.finding import Finding
 from amqpscope.protocols import PROTOCOLS
-from amqpscope.rules.catalogue import editions, rule
 
 __all__ = ["CSD01", "CSPRD02", "EDITIONS", "FINAL", "following", "known", "shown_in"]
 
@@ -44,10 +43,14 @@ def following(findings: list[Finding], edition: str) -> list[Finding]:
 
 def shown_in(name: str) -> str:
     """The edition under which a rule can be broken: the final one, unless only the drafts have the rule."""
+    from amqpscope.rules.catalogue import rule
+
     return CSPRD02 if rule(name).basis == "csd-only" else FINAL
 
 
 def _follows(finding: Finding, edition: str) -> bool:
+    from amqpscope.rules.catalogue import editions, rule  # only where there are findings
+
     name = finding.rule
     protocol = PROTOCOLS.get(name.partition("/")[0])
     if protocol is not None and protocol.dialect:

@@ -22,7 +22,6 @@ from typing import Final, NamedTuple
 
 from amqpscope.errors import FilterError
 from amqpscope.model.finding import Finding
-from amqpscope.rules.catalogue import severity
 
 __all__ = [
     "AUTO",
@@ -506,4 +505,6 @@ def weight(finding: Finding) -> str:
     assessment = finding.assessment
     if assessment.profile:
         return "note"
+    from amqpscope.rules.catalogue import severity  # only where there are findings
+
     return assessment.level or severity(finding.rule, assessment.edition)

@@ -18,7 +18,7 @@ from support.tcp_writer import Capture
 
 import amqpscope
 from amqpscope.protocols import PROTOCOLS
-from amqpscope.report.summary import protocol_name
+from amqpscope.report.protocol_names import protocol_name
 from dissectors.detect import FOREIGN_PROTOCOLS
 from dissectors.foreign import NAMES
 

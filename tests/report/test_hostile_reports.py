@@ -18,10 +18,10 @@ from amqpscope.model.records import Connection, FrameRef
 from amqpscope.policy.baseline import BaselineEntry
 from amqpscope.policy.config_finding import ConfigFinding, RunConclusion
 from amqpscope.policy.terms import Terms
+from amqpscope.report.finding_counts import ALL_IN_FULL
 from amqpscope.report.forms import ReportOptions, declared
 from amqpscope.report.forms.markdown import inline
 from amqpscope.report.printable import printable
-from amqpscope.report.verdict import ALL_IN_FULL
 
 NASTY = [
     "]]>",

@@ -14,9 +14,10 @@ from support.dialogue import Dialogue
 import amqpscope
 from amqpscope.model.finding import Finding
 from amqpscope.model.reaction import Reaction
+from amqpscope.report.finding_counts import FindingCounts
 from amqpscope.report.findings import expected_condition
 from amqpscope.report.timeline import Clock
-from amqpscope.report.verdict import FindingCounts, Verdicts, why_possible
+from amqpscope.report.verdict import Verdicts, why_possible
 from amqpscope.rules.amqp10 import ending
 from amqpscope.rules.catalogue import catalogue
 from amqpscope.rules.explanation import explanation

@@ -36,8 +36,8 @@ from amqpscope.diff.run import ComparedRun
 from amqpscope.input import ahead, capture, sharing, workers
 from amqpscope.policy.judging import judge
 from amqpscope.policy.policy import Policy
+from amqpscope.report.finding_counts import Detail
 from amqpscope.report.forms import ReportOptions, declared
-from amqpscope.report.verdict import Detail
 from amqpscope.report.writer import Writers
 
 CAPTURES = Path(__file__).parents[2] / "captures"

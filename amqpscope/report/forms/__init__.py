@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 if TYPE_CHECKING:
     from amqpscope.policy.judging import Readable
     from amqpscope.policy.terms import Terms
-    from amqpscope.report.verdict import Detail
+    from amqpscope.report.finding_counts import Detail
     from amqpscope.report.writer import FindingWriter
 
 __all__ = ["DEFAULT", "NAMES", "ReportForm", "ReportOptions", "declared", "form_of_file", "suffixes"]

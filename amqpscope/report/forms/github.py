@@ -11,9 +11,10 @@ from typing import Final, TextIO
 
 from amqpscope.model.finding import Finding
 from amqpscope.policy.config_finding import RunConclusion
+from amqpscope.report.finding_counts import kind
 from amqpscope.report.forms import ReportForm, ReportOptions
 from amqpscope.report.printable import printable
-from amqpscope.report.verdict import answer, kind, remarks, short_message
+from amqpscope.report.verdict import answer, remarks, short_message
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.profiles import weight
 

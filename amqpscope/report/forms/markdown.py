@@ -16,18 +16,11 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.report.cases import Cases, Shown
+from amqpscope.report.finding_counts import FindingCounts, kind
 from amqpscope.report.forms import ReportForm, ReportOptions
 from amqpscope.report.printable import printable
 from amqpscope.report.suppressed import fixed_lines
-from amqpscope.report.verdict import (
-    FindingCounts,
-    answer,
-    kind,
-    left_out,
-    remarks,
-    short_message,
-    worst_first,
-)
+from amqpscope.report.verdict import answer, left_out, remarks, short_message, worst_first
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import how_to_mend

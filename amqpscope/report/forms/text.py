@@ -1,13 +1,16 @@
 """Text for people: findings by weight, when their capture has ended, and a tally of all."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Sequence
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from amqpscope.input.capture import Capture
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import FrameRecord, FrameRef
 from amqpscope.policy.config_finding import RunConclusion
+from amqpscope.report.finding_counts import STYLES, FindingCounts
 from amqpscope.report.forms import ReportForm, ReportOptions
 from amqpscope.report.line import Line
 from amqpscope.report.notes import note_lines
@@ -15,10 +18,12 @@ from amqpscope.report.painter import painter_of
 from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.suppressed import Suppressed, fixed_lines
-from amqpscope.report.timeline import Clock
-from amqpscope.report.verdict import STYLES, FindingCounts, Verdicts, frames_around
 from amqpscope.report.writer import FindingWriter
 from dissectors.wording import count
+
+if TYPE_CHECKING:
+    from amqpscope.report.timeline import Clock
+    from amqpscope.report.verdict import Verdicts
 
 __all__ = ["FORM"]
 
@@ -55,6 +60,8 @@ class TextWriter(FindingWriter):
         self._folded = FindingCounts()
 
     def around(self, spot: FrameRef, records: Sequence[FrameRecord], links: Sequence[object]) -> object:
+        from amqpscope.report.verdict import frames_around
+
         return frames_around(spot, records, links)
 
     def begin(self, path: str) -> None:
@@ -67,11 +74,11 @@ class TextWriter(FindingWriter):
 
     def _begin_capture(self, file: str) -> None:
         """file: how a command names the capture, "" if no command can read it again."""
-        options = self._options
         self._file = file
-        self._clock = Clock("r")
-        self._verdicts = Verdicts(self._clock, options.most, options.detail.full, file)
-        self._counts = RuleCounts(folds=not options.detail.notes)
+        # The findings that are shown, and what shows their times; None before the first one.
+        self._clock: Clock | None = None
+        self._verdicts: Verdicts | None = None
+        self._counts = RuleCounts(folds=not self._options.detail.notes)
 
     def add(self, finding: Finding) -> None:
         if finding.assessment.suppressed_by:
@@ -79,9 +86,20 @@ class TextWriter(FindingWriter):
         self._counts.add(finding)
         detail = self._options.detail
         if detail.opens(finding) or (self._options.terms.counts(finding) and not detail.quiet):
-            self._verdicts.add(finding)
+            self._show(finding)
         else:
             self._folded.add(finding)
+
+    def _show(self, finding: Finding) -> None:
+        """One more finding that is shown, and not only counted."""
+        if self._verdicts is None:
+            from amqpscope.report.timeline import Clock
+            from amqpscope.report.verdict import Verdicts
+
+            options = self._options
+            self._clock = Clock("r")
+            self._verdicts = Verdicts(self._clock, options.most, options.detail.full, self._file)
+        self._verdicts.add(finding)
 
     def close(self, nothing: str, reason: str) -> None:
         self._failed += bool(reason)
@@ -97,19 +115,22 @@ class TextWriter(FindingWriter):
         if self._captures:
             self._print([], 0)
         self._captures += 1
-        self._clock.start(capture.began)
+        if self._clock is not None:
+            self._clock.start(capture.began)
         self._total.merge(self.tally)
         self._others.merge(self.set_aside.numbers)
         self._ignored += self.ignored
         self._with_findings += bool(self.tally.counts)
         self._print([("rule", f"{printable(self.name)}: {self.outcome(reason)}")], 4)
-        shown = sum(self._verdicts.tally.counts.values())
+        verdicts = self._verdicts
+        shown = 0 if verdicts is None else sum(verdicts.tally.counts.values())
         tally = self._tally()
-        of_several = self._verdicts.of_several
+        of_several = verdicts is not None and verdicts.of_several
         if shown > _LONG or of_several:
             self._print_all(tally)
-        for line, hang in self._verdicts.lines():
-            self._print(line, hang)
+        if verdicts is not None:
+            for line, hang in verdicts.lines():
+                self._print(line, hang)
         if shown < sum(self.tally.counts.values()) or len(tally) > _ONE_ROW:
             if shown > _LONG or not of_several:
                 self._print_all(tally)

@@ -5,7 +5,7 @@ from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import cells, cut, printable, word, wrap
-from amqpscope.report.summary import protocol_name
+from amqpscope.report.protocol_names import protocol_name
 from amqpscope.report.top.health import duration
 from amqpscope.report.top.layout import (
     ScreenColumn,
