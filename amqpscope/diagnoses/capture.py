@@ -1,6 +1,9 @@
 """The diagnoses of a capture: of each connection, and those that only several connections give."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.connection import ConnectionDiagnosis
@@ -8,7 +11,9 @@ from amqpscope.diagnoses.several import ConnectedFact, Several
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord, FrameWatch
-from amqpscope.tracking.amqp10.conversation import Conversation10
+
+if TYPE_CHECKING:
+    from amqpscope.tracking.amqp10.conversation import Conversation10
 
 __all__ = ["CaptureDiagnoses", "ReceivedDiagnoses"]
 

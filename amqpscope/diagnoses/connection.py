@@ -5,39 +5,32 @@ What is not known is not diagnosed: where octets are missing, all that lasts is 
 which it was seen, and all that was known is forgotten.
 """
 
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.diagnoses.amqp091.numbers import Numbers091
-from amqpscope.diagnoses.amqp091.watches import watches as watches091
-from amqpscope.diagnoses.amqp10.numbers import Numbers10
-from amqpscope.diagnoses.amqp10.watches import watches as watches10
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.opening import OpeningWatch
 from amqpscope.diagnoses.several import Several
 from amqpscope.diagnoses.tls import tls_failures
 from amqpscope.diagnoses.transport import TransportWatch
-from amqpscope.diagnoses.watch import Watch091, Watch10
+from amqpscope.diagnoses.watch import ProtocolWatches
 from amqpscope.diagnoses.websocket import websocket_failures
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import Connection, FrameRecord, endpoint
 from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.bounds import StreamStart
-from amqpscope.tracking.amqp091.conversation import Conversation091
-from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.identity import side_of
-from amqpscope.tracking.events import Conversation
-from dissectors.amqp10.performatives import Open
-from dissectors.interface import Frame
-from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
+if TYPE_CHECKING:
+    from amqpscope.diagnoses.amqp091.numbers import Numbers091
+    from amqpscope.diagnoses.amqp10.numbers import Numbers10
+    from amqpscope.tracking.amqp10.conversation import Conversation10
+    from amqpscope.tracking.events import Conversation
+
 __all__ = ["ConnectionDiagnosis"]
-
-
-# mypyc: null objects, of connections to which nobody listens. Nothing appends to them.
-_NONE10: Final[list[Watch10]] = []
-_NONE091: Final[list[Watch091]] = []
 
 
 class ConnectionDiagnosis:
@@ -57,40 +50,23 @@ class ConnectionDiagnosis:
         self.plain: bool = False
         self.opening: OpeningWatch = OpeningWatch(self.notebook)
         self.transport: TransportWatch = TransportWatch(self.notebook)
-        # What follows it, by its protocol, and who listens to that.
-        self.conversation: Conversation
-        self.spoken10: Conversation10 | None = None
-        self.listeners10: list[Watch10] = _NONE10
-        # Whether numbers are wanted, and who counts and measures, from the first session on.
-        self.measured: bool = False
-        self.numbers: Numbers10 | Numbers091 | None = None
-        self.listeners091: list[Watch091] = _NONE091
-        spoken = protocol_of(connection.protocol).conversation()
-        self.follows: bool = spoken is not None or conversation is None
-        if isinstance(spoken, Conversation091):
-            self.listeners091 = watches091(self.notebook, spoken)
-            for watch in self.listeners091:
-                spoken.subscribe(watch)
-            spoken.follow_whole_messages(True)
-            self.conversation = spoken
-        else:
-            self.spoken10 = Conversation10(False) if conversation is None else conversation
-            self.spoken10.reuse_deliveries(conversation is None)
-            self.conversation = self.spoken10
+        # Who follows it and listens, by its protocol.
+        protocol = protocol_of(connection.protocol)
+        self.watches: ProtocolWatches = protocol.watches(self.notebook, several, conversation)
+
+    @property
+    def conversation(self) -> Conversation:
+        """What follows the connection."""
+        return self.watches.conversation
+
+    @property
+    def numbers(self) -> Numbers10 | Numbers091 | None:
+        """Who counts and measures; None if nobody does, or no session was begun."""
+        return self.watches.numbers
 
     def measure(self) -> None:
         """Count and measure from the next frame on, too."""
-        self.measured = True
-        conversation = self.conversation
-        if isinstance(conversation, Conversation091):
-            numbers = Numbers091(self.notebook, self.listeners091)
-            conversation.follow_whole_messages(False)
-            conversation.subscribe(numbers)
-            self.listeners091.append(numbers)
-            self.numbers = numbers
-        elif self.spoken10 is not None:
-            # Numbers keep deliveries.
-            self.spoken10.reuse_deliveries(False)
+        self.watches.measure()
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection."""
@@ -102,64 +78,43 @@ class ConnectionDiagnosis:
             self.transport.take(record, side)
         else:
             self.prepare(record)
-        if self.follows:
-            self.conversation.take(record)
+        if self.watches.follows:
+            self.watches.conversation.take(record)
         # Now, so that a peer that answers is not taken for one that was there and did not answer.
         self.notebook.hear(record, side)
 
     def follow(self, record: FrameRecord) -> None:
         """The same frame: have the conversation take it, unless somebody else has done so."""
-        if self.follows:
-            self.conversation.take(record)
+        if self.watches.follows:
+            self.watches.conversation.take(record)
         self.notebook.hear(record, side_of(record))
 
     def prepare(self, record: FrameRecord) -> i64:
         """The next frame of the connection, before the conversation takes it. Returns its sender's side."""
         side = side_of(record)
         frame = record.frame
-        if self.spoken10 is not None and not self.listeners10:
-            self._listen(self.spoken10, frame)
+        if not self.watches.listening:
+            self.watches.listen(frame)
         if frame.missing > 0 or not record.started or record.unseen:
             self.notebook.gappy = True
             self._lose(side)
         if self.torn or frame.problems:
             self.torn = frame.kind == "skipped"
-            for watch in self.listeners091:
-                watch.look(record)
+            self.watches.look(record)
             if self.torn or frame.body is None:
                 self._lose(side)
         if not self.opening.answered:
             self.opening.take(record, side)
         self.transport.take(record, side)
-        self.plain = not self.torn and (self.spoken10 is None or len(self.listeners10) > 0)
+        self.plain = not self.torn and self.watches.listening
         return side
-
-    def _listen(self, conversation: Conversation10, frame: Frame) -> None:
-        """Listen from the first frame on that is about more than the opening.
-
-        Of very many connections at a time most have said no more.
-        """
-        body = frame.body
-        if body is None or isinstance(body, (Open, ProtocolHeader)) or frame.kind == "sasl":
-            return
-        self.listeners10 = watches10(self.notebook, self.several, conversation)
-        if self.measured:
-            numbers = Numbers10(self.notebook)
-            numbers.listen_behind(self.listeners10)
-            self.listeners10.append(numbers)
-            self.numbers = numbers
-        for watch in self.listeners10:
-            conversation.subscribe(watch)
 
     def _lose(self, side: i64) -> None:
         """Octets of a side are missing before this frame."""
         notebook = self.notebook
         notebook.lossy = True
         until = min(notebook.heard(side).time, notebook.frame_time())
-        for watch in self.listeners10:
-            watch.lost(until)
-        for heard in self.listeners091:
-            heard.lost(until)
+        self.watches.lost(until)
 
     def lasting(self, analysis: ConnectionAnalysis, now: i64) -> list[Diagnosis]:
         """The diagnoses of waits that last at a time (ns), as if the capture ended then."""
@@ -168,10 +123,7 @@ class ConnectionDiagnosis:
         notebook.client.segment_time = analysis.tcp.stream(notebook.direction(0)).time
         notebook.server.segment_time = analysis.tcp.stream(notebook.direction(1)).time
         self.transport.lasting(analysis)
-        for watch in self.listeners10:
-            watch.lasting(now)
-        for heard in self.listeners091:
-            heard.lasting(now)
+        self.watches.lasting(now)
         return [one for one in notebook.end_looking(made) if not one.ended_packet]
 
     def finish(self, analysis: ConnectionAnalysis, accused: set[str]) -> list[Diagnosis]:
@@ -194,15 +146,8 @@ class ConnectionDiagnosis:
         if not notebook.lossy and (client.gaps.missing or server.gaps.missing):
             self._lose(0 if client.gaps.missing else 1)
         self.transport.conclude(analysis)
-        for watch in self.listeners10:
-            watch.finish(accused)
-        for heard in self.listeners091:
-            heard.finish(accused)
-        # The watches know the conversation: let go of them at once, not when garbage is looked for.
-        if self.spoken10 is not None:
-            self.spoken10.dismiss()
-        elif isinstance(self.conversation, Conversation091):
-            self.conversation.dismiss()
+        self.watches.finish(accused)
+        self.watches.dismiss()
         self.opening.conclude(analysis)
         tls_failures(notebook, analysis)
         websocket_failures(notebook)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from amqpscope.diagnoses.declaration import KINDS, Kind
+from amqpscope.diagnoses.declaration import Kind
 
 __all__ = ["Limits"]
 
@@ -11,14 +11,15 @@ class Limits:
     """The limits of a run. given: the configured ones, by `code.limit` as in `credit-none.seconds`."""
 
     def __init__(self, given: Mapping[str, float]) -> None:
-        # By code and name.
-        self.values: dict[str, dict[str, float]] = {
-            kind.code: {
-                limit.name: given.get(f"{kind.name}.{limit.name}", limit.value) for limit in kind.limits
-            }
-            for kind in KINDS.values()
-        }
+        self.given: Mapping[str, float] = given
+        # By code and name, of the kinds that were asked for.
+        self.values: dict[str, dict[str, float]] = {}
 
     def of(self, kind: Kind, name: str = "seconds") -> float:
         """A limit of a kind of diagnosis."""
-        return self.values[kind.code][name]
+        values = self.values.get(kind.code)
+        if values is None:
+            values = self.values[kind.code] = {
+                limit.name: self.given.get(f"{kind.name}.{limit.name}", limit.value) for limit in kind.limits
+            }
+        return values[name]

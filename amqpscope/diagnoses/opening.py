@@ -5,19 +5,9 @@ from typing import Final
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.declaration import NO_OPENING, REFUSES, declare
 from amqpscope.diagnoses.notebook import Notebook
-from amqpscope.model.records import CLIENT, SERVER, FrameRecord
+from amqpscope.diagnoses.speech import speech_of
+from amqpscope.model.records import CLIENT, FrameRecord
 from amqpscope.protocols import is_amqp, label
-from amqpscope.tracking.amqp10.sasl_exchange import SASL_CODES
-from dissectors.amqp091.methods import (
-    ConnectionClose,
-    ConnectionSecureOk,
-    ConnectionStart,
-    ConnectionStartOk,
-    ConnectionTune,
-)
-from dissectors.amqp091.reply_code import reply_code
-from dissectors.amqp10.performatives import Disposition, Transfer
-from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
 from dissectors.detect import FOREIGN_PROTOCOLS
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
@@ -165,10 +155,6 @@ class OpeningWatch:
             return
         frame = record.frame
         body = frame.body
-        if isinstance(body, Transfer) or isinstance(body, Disposition):  # noqa: SIM101  compiled: quicker
-            if side == 0:
-                self.went_on += 1
-            return
         if isinstance(body, ProtocolHeader):
             own = self._begun(side)
             own.header = body
@@ -180,30 +166,7 @@ class OpeningWatch:
             own.skipped = own.skipped or record.packet
         elif side == 0:
             self.went_on += 1
-        if isinstance(body, SaslMechanisms):
-            self.offered = ", ".join(body.sasl_server_mechanisms or ())
-            self.offered_packet = record.packet
-        elif isinstance(body, ConnectionStart):
-            self.offered = ", ".join((body.mechanisms or b"").decode("ascii", "replace").split())
-            self.offered_packet = record.packet
-        elif isinstance(body, SaslInit):
-            self.mechanism = body.mechanism or ""
-            self.chosen_packet = record.packet
-        elif isinstance(body, ConnectionStartOk):
-            self.mechanism = body.mechanism or ""
-            self.chosen_packet = record.packet
-        elif isinstance(body, ConnectionSecureOk):
-            self.chosen_packet = record.packet
-        elif isinstance(body, SaslOutcome):
-            if body.code:
-                whose = SERVER if body.code in (2, 3, 4) else CLIENT
-                self._refused(record, "sasl", whose, {"outcome": SASL_CODES.get(body.code, str(body.code))})
-        elif isinstance(body, ConnectionClose):
-            if side == 1 and self.chosen_packet and body.reply_code == 403:
-                self._refused(record, "connection", CLIENT, {"code": 403})
-            self.answered = True
-        elif isinstance(body, ConnectionTune):
-            self.answered = True
+        speech_of(frame).open(record, side, self)
 
     def _begun(self, side: i64) -> _Begun:
         """How a side begins, to be written to."""
@@ -216,14 +179,11 @@ class OpeningWatch:
                 self.server = begun
         return begun
 
-    def _refused(self, record: FrameRecord, subject: str, whose: str, figures: dict[str, object]) -> None:
+    def refuse(
+        self, record: FrameRecord, subject: str, whose: str, why: str, figures: dict[str, object]
+    ) -> None:
+        """The server refuses the login, for a reason that `why` and the `figures` name."""
         self.answered = True
-        code = figures.get("code")
-        why = (
-            f"reply-code {reply_code(code)}"
-            if isinstance(code, int)
-            else f"sasl-outcome {figures['outcome']}"
-        )
         how = f"with the mechanism {self.mechanism}" if self.mechanism else "with SASL"
         self.notebook.add(
             LOGIN_REFUSED,

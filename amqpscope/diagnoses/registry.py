@@ -1,22 +1,38 @@
 """All kinds of diagnoses, and their names in options and configurations.
 
-They are declared in the files of their watches, which are imported when somebody asks for a name.
+They are declared in the files of their watches, which are imported when somebody asks for a name: those of a
+protocol are in its package.
 """
 
+import pkgutil
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from amqpscope.diagnoses.declaration import KINDS, Kind
 from amqpscope.errors import FilterError
+from amqpscope.protocols import PROTOCOLS
 
-__all__ = ["kinds", "known_codes", "known_limits"]
+__all__ = ["kind_of", "kinds", "known_codes", "known_limits"]
 
 
-def kinds() -> dict[str, Kind]:
+@cache
+def kinds() -> Mapping[str, Kind]:
     """All kinds by their codes, in the order of their names."""
     import amqpscope.diagnoses.capture  # noqa: F401  the watches declare them
 
+    for protocol in PROTOCOLS.values():
+        package = protocol.diagnoses()
+        if package is not None:
+            for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+                import_module(module.name)
     return dict(sorted(KINDS.items()))
+
+
+def kind_of(code: str) -> Kind:
+    """The kind of this code, which this process or another one has diagnosed."""
+    return KINDS[code] if code in KINDS else kinds()[code]
 
 
 def known_codes(words: Iterable[str], option: str) -> frozenset[str]:

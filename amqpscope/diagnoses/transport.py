@@ -10,12 +10,11 @@ from typing import Any, Final
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.declaration import ENDS, MAY_END, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
+from amqpscope.diagnoses.speech import speech_of
 from amqpscope.model.records import FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.stalls import RESENT, WINDOW, Stall
 from amqpscope.tracking.amqp10.identity import PEERS
-from dissectors.amqp091.methods import ConnectionClose, ConnectionOpenOk, ConnectionTuneOk
-from dissectors.amqp10.performatives import Close, Open
 from dissectors.wire import i64
 
 __all__ = ["HEARTBEAT_LATE", "NETWORK_STALL", "SILENCE", "TransportWatch"]
@@ -218,7 +217,7 @@ class TransportWatch:
             if frame.kind != "method":
                 return  # the last frame of a message
         if frame.body is not None:
-            self._connection(frame.body, own, time, side)
+            speech_of(frame).connect(frame.body, time, side, self)
 
     def _packet(self, record: FrameRecord, side: i64, own: _Side) -> None:
         """The next frame is the first one of its sender in its packet."""
@@ -239,34 +238,9 @@ class TransportWatch:
             self.gap_packet = client.packet if client.time >= server.time else server.packet
             self.client.since_gap = 0
             self.server.since_gap = 0
-            self._resume(frame.body)
+            speech_of(frame).resume(frame.body, self)
         other = server if side == 0 else client
         own.sends(record.packet, time, frame.offset + frame.size, other.acknowledged)
-
-    def _resume(self, body: object) -> None:
-        """The first frame behind a silence of both sides."""
-        self.closed_first = isinstance(body, (Close, ConnectionClose))
-        if isinstance(body, Close) and body.error is not None:
-            self.close_text = f"{body.error.condition} {body.error.description}"
-        elif isinstance(body, ConnectionClose):
-            self.close_text = body.reply_text or ""
-
-    def _connection(self, body: object, own: _Side, time: i64, side: i64) -> None:
-        """A frame that may be about the connection."""
-        if isinstance(body, Close) or isinstance(body, ConnectionClose):  # noqa: SIM101  compiled: quicker
-            own.closing = True
-        elif isinstance(body, Open):
-            self.opened = self.opened or side == 1
-            if body.idle_time_out:
-                other = self.server if side == 0 else self.client
-                other.agreed = body.idle_time_out * 1_000_000
-                self.agreed_time = time
-        elif isinstance(body, ConnectionOpenOk):
-            self.opened = self.opened or side == 1
-        elif isinstance(body, ConnectionTuneOk):
-            self.client.agreed = body.heartbeat * SECOND
-            self.server.agreed = body.heartbeat * SECOND
-            self.agreed_time = time
 
     def side(self, side: i64) -> _Side:
         """What is known of a side."""

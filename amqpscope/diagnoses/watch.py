@@ -1,60 +1,57 @@
-"""What listens to the events of one connection for diagnoses."""
+"""What follows one connection and listens to it for diagnoses: the part that each protocol has of its own."""
 
-from amqpscope.diagnoses.notebook import Notebook
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from amqpscope.model.records import FrameRecord
-from amqpscope.tracking.amqp091.events import Listener091
-from amqpscope.tracking.amqp10.conversation import Conversation10
-from amqpscope.tracking.amqp10.events import Listener10
+from amqpscope.tracking.events import Conversation
+from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["Watch091", "Watch10"]
+if TYPE_CHECKING:
+    from amqpscope.diagnoses.amqp091.numbers import Numbers091
+    from amqpscope.diagnoses.amqp10.numbers import Numbers10
+
+__all__ = ["ProtocolWatches"]
 
 
-class Watch10(Listener10):
-    """Listens to one connection of AMQP 1.0.
+class _Unfollowed(Conversation):
+    """Of a connection that nobody follows."""
 
-    later: the watch needs no event of a delivery until it says so (`attend`).
-    """
-
-    def __init__(self, notebook: Notebook, later: bool = False) -> None:
-        super().__init__()
-        self.notebook = notebook
-        self.later: bool = later
-
-    def attend(self, conversation: Conversation10) -> None:
-        """The watch needs the events of deliveries from now on."""
-        if self.later:
-            self.later = False
-            conversation.ask_again()
-
-    def needs_deliveries(self) -> bool:
-        return not self.later
-
-    def lost(self, until: i64) -> None:
-        """Octets are missing: conclude what lasted until that time, and forget all."""
-
-    def lasting(self, until: i64) -> None:
-        """Diagnose what lasts at this time (ns), as if the capture ended then. Nothing else changes."""
-
-    def finish(self, accused: set[str]) -> None:
-        """The connection is over, or the capture is. accused: the peers with findings against them."""
+    def take(self, record: FrameRecord) -> None:
+        pass
 
 
-class Watch091(Listener091):
-    """Listens to one connection of AMQP 0-9-1."""
+class ProtocolWatches:
+    """Of a protocol that brings none: nobody follows the connection, and nobody listens."""
 
-    def __init__(self, notebook: Notebook) -> None:
-        super().__init__()
-        self.notebook = notebook
+    def __init__(self) -> None:
+        # What follows the connection, and whether it is given each frame here.
+        self.conversation: Conversation = _Unfollowed()
+        self.follows: bool = False
+        # All who are to listen do so.
+        self.listening: bool = True
+        # Who counts and measures, if numbers are wanted.
+        self.numbers: Numbers10 | Numbers091 | None = None
+
+    def measure(self) -> None:
+        """Count and measure from the next frame on, too."""
+
+    def listen(self, frame: Frame) -> None:
+        """The next frame, while not all listen: whether they have to from this one on."""
 
     def look(self, record: FrameRecord) -> None:
         """Any frame with problems, before its events."""
 
     def lost(self, until: i64) -> None:
-        """Octets are missing: conclude what lasted until that time, and forget all."""
+        """Octets are missing: conclude what lasted until that time (ns), and forget all."""
 
     def lasting(self, until: i64) -> None:
         """Diagnose what lasts at this time (ns), as if the capture ended then. Nothing else changes."""
 
     def finish(self, accused: set[str]) -> None:
         """The connection is over, or the capture is. accused: the peers with findings against them."""
+
+    def dismiss(self) -> None:
+        """Let go of all who listen, which know the conversation: at once, not when garbage is looked for."""

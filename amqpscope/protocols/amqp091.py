@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from amqpscope.cutting.masking import Masker
     from amqpscope.cutting.stand_ins import StandIns
+    from amqpscope.diagnoses.notebook import Notebook
+    from amqpscope.diagnoses.several import Several
+    from amqpscope.diagnoses.speech import Speech
+    from amqpscope.diagnoses.watch import ProtocolWatches
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.draw.flow import FlowCharts
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from amqpscope.rules.amqp091.judge import Judge091
     from amqpscope.rules.context import Contexts
     from amqpscope.rules.judge import Judge
+    from amqpscope.tracking.amqp10.conversation import Conversation10
     from amqpscope.tracking.correlation_budget import CorrelationBudget
     from amqpscope.tracking.events import Conversation
     from amqpscope.tracking.summary import ConnectionSummary
@@ -164,6 +169,23 @@ class Amqp091(Protocol):
         from amqpscope.tracking.amqp091.summary import Amqp091Summary
 
         return Amqp091Summary.load(state)
+
+    def diagnoses(self) -> ModuleType:
+        from amqpscope.diagnoses import amqp091
+
+        return amqp091
+
+    def watches(
+        self, notebook: Notebook, several: Several, conversation: Conversation10 | None
+    ) -> ProtocolWatches:
+        from amqpscope.diagnoses.amqp091.watches import Watches091
+
+        return Watches091(notebook)
+
+    def speech(self) -> Speech:
+        from amqpscope.diagnoses.amqp091.speech import Speech091
+
+        return Speech091()
 
     def json_renderer(self) -> JsonRenderer:
         from amqpscope.report.amqp091.json_form import Amqp091JsonRenderer

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
     from amqpscope.cutting.masking import Masker
     from amqpscope.cutting.stand_ins import StandIns
+    from amqpscope.diagnoses.notebook import Notebook
+    from amqpscope.diagnoses.several import Several
+    from amqpscope.diagnoses.speech import Speech
+    from amqpscope.diagnoses.watch import ProtocolWatches
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.draw.flow import FlowCharts
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from amqpscope.rules.amqp10.judge import Judge10
     from amqpscope.rules.context import Contexts
     from amqpscope.rules.judge import Judge
+    from amqpscope.tracking.amqp10.conversation import Conversation10
     from amqpscope.tracking.correlation_budget import CorrelationBudget
     from amqpscope.tracking.events import Conversation
     from amqpscope.tracking.summary import ConnectionSummary
@@ -148,6 +153,23 @@ class Amqp10(Protocol):
         from amqpscope.tracking.amqp10.summary import Amqp10Summary
 
         return Amqp10Summary.load(state)
+
+    def diagnoses(self) -> ModuleType:
+        from amqpscope.diagnoses import amqp10
+
+        return amqp10
+
+    def watches(
+        self, notebook: Notebook, several: Several, conversation: Conversation10 | None
+    ) -> ProtocolWatches:
+        from amqpscope.diagnoses.amqp10.watches import Watches10
+
+        return Watches10(notebook, several, conversation)
+
+    def speech(self) -> Speech:
+        from amqpscope.diagnoses.amqp10.speech import Speech10
+
+        return Speech10()
 
     def json_renderer(self) -> JsonRenderer:
         from amqpscope.report.amqp10.json_form import Amqp10JsonRenderer

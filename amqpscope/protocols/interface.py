@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amqpscope.protocols.rule_space import RuleSpace
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
     from amqpscope.cutting.masking import Masker
     from amqpscope.cutting.stand_ins import StandIns
+    from amqpscope.diagnoses.notebook import Notebook
+    from amqpscope.diagnoses.several import Several
+    from amqpscope.diagnoses.speech import Speech
+    from amqpscope.diagnoses.watch import ProtocolWatches
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.draw.flow import FlowCharts
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
     from amqpscope.report.text_renderer import TextRenderer
     from amqpscope.rules.context import Contexts
     from amqpscope.rules.judge import Judge
+    from amqpscope.tracking.amqp10.conversation import Conversation10
     from amqpscope.tracking.correlation_budget import CorrelationBudget
     from amqpscope.tracking.events import Conversation
     from amqpscope.tracking.summary import ConnectionSummary
@@ -179,6 +185,29 @@ class Protocol(RuleSpace, ABC):
     def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
         """What the `dump` of a summary gave, as one again. Only of judges that leave a summary."""
         raise NotImplementedError
+
+    # Diagnosing
+
+    def diagnoses(self) -> ModuleType | None:
+        """The package that declares diagnoses of its own; None if there is none."""
+        return None
+
+    def watches(
+        self, notebook: Notebook, several: Several, conversation: Conversation10 | None
+    ) -> ProtocolWatches:
+        """What follows a connection and listens to it for diagnoses.
+
+        conversation: what follows the connection already, if it is of AMQP 1.0; None to follow it here.
+        """
+        from amqpscope.diagnoses.watch import ProtocolWatches
+
+        return ProtocolWatches()
+
+    def speech(self) -> Speech:
+        """What understands what its frames say of their connection."""
+        from amqpscope.diagnoses.speech import Speech
+
+        return Speech()
 
     # Showing
 

@@ -1,9 +1,9 @@
 """The data of one connection for a summary, for any protocol."""
 
-from typing import Final
+from __future__ import annotations
 
-from amqpscope.diagnoses.amqp091.numbers import Numbers091
-from amqpscope.diagnoses.amqp10.numbers import Numbers10
+from typing import TYPE_CHECKING, Final
+
 from amqpscope.limits import MAX_SUMMARY_ADDRESSES, MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
 from amqpscope.model.passwords import without_password
 from amqpscope.model.peer_name import PeerName
@@ -11,6 +11,10 @@ from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.tracking.amqp10.identity import Link
 from amqpscope.tracking.events import Conversation
+
+if TYPE_CHECKING:
+    from amqpscope.diagnoses.amqp091.numbers import Numbers091
+    from amqpscope.diagnoses.amqp10.numbers import Numbers10
 
 __all__ = ["ConnectionOverview", "ErrorSummary", "LinkSummary", "PeerOverview"]
 

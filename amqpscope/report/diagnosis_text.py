@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Iterator
 from typing import Final
 
-from amqpscope.diagnoses.declaration import KINDS
+from amqpscope.diagnoses.registry import kind_of
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import Connection
 from amqpscope.report.backlog import Backlog
@@ -25,7 +25,7 @@ def _weight(one: Diagnosis) -> tuple[bool, bool, float, int]:
 
 def is_trouble(one: Diagnosis) -> bool:
     """Whether it is any trouble, not only a fact."""
-    return KINDS[one.code].trouble
+    return kind_of(one.code).trouble
 
 
 def worst_first(found: list[Diagnosis]) -> list[Diagnosis]:

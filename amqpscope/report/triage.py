@@ -17,7 +17,7 @@ from collections import Counter
 from typing import Final, NamedTuple
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.diagnoses.declaration import KINDS
+from amqpscope.diagnoses.registry import kind_of
 from amqpscope.input.capture import Capture
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
@@ -242,7 +242,7 @@ class Triage:
         return key if key in self._worst or len(self._worst) < _MOST_KINDS else ("end", how)
 
     def _diagnose(self, one: Diagnosis, where: str) -> None:
-        kind = KINDS[one.code]
+        kind = kind_of(one.code)
         advice = kind.sections().get("Server" if one.whose_move == SERVER else "Client", "")
         who_can = one.whose_move or CLIENT
         trouble = _Trouble(

@@ -7,7 +7,8 @@ the end perhaps.
 
 from typing import Final
 
-from amqpscope.diagnoses.declaration import ENDS, KINDS, MAY_END, NO_OPENING, REFUSES
+from amqpscope.diagnoses.declaration import ENDS, MAY_END, NO_OPENING, REFUSES
+from amqpscope.diagnoses.registry import kind_of
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.report.diagnosis_text import is_trouble
 from amqpscope.why.endings import CauseStep, Ending, StreamEnd
@@ -62,7 +63,7 @@ def _explained(ending: Ending, packet: int, troubles: list[Diagnosis]) -> list[C
     own = [one for one in troubles if _explains(one, packet, whole)]
     if own:
         # What only came before the end says less.
-        refused = any(REFUSES in KINDS[one.code].explains for one in own)
+        refused = any(REFUSES in kind_of(one.code).explains for one in own)
         sure = not refused or all(step.sure for step in ending.steps)
         steps = [step for step in ending.steps if step.sure or not sure]
         steps += [_step(one, sure) for one in own]
@@ -83,20 +84,20 @@ def _explains(one: Diagnosis, packet: int, whole: bool) -> bool:
         return True
     if not whole or one.packet >= packet:
         return False
-    return NO_OPENING in KINDS[one.code].explains or (
+    return NO_OPENING in kind_of(one.code).explains or (
         one.subject == "connection" and packet <= one.ended_packet
     )
 
 
 def _is_sure(one: Diagnosis) -> bool:
     """Whether the sentence of a diagnosis says that an end follows from it."""
-    explains = KINDS[one.code].explains
+    explains = kind_of(one.code).explains
     return ENDS in explains or NO_OPENING in explains or REFUSES in explains
 
 
 def _lasts(one: Diagnosis, packet: int) -> bool:
     """Whether a wait began before a packet and lasted until then."""
-    waits = MAY_END in KINDS[one.code].explains
+    waits = MAY_END in kind_of(one.code).explains
     return waits and one.packet < packet and (not one.ended_packet or packet <= one.ended_packet)
 
 

@@ -8,10 +8,11 @@ from typing import Any
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
 from amqpscope.diagnoses.amqp091.habits import HabitWatch
+from amqpscope.diagnoses.amqp091.watch import Watch091
 from amqpscope.diagnoses.amqp10.redelivery import RedeliveryWatch
+from amqpscope.diagnoses.amqp10.watch import Watch10
 from amqpscope.diagnoses.limits import Limits
 from amqpscope.diagnoses.notebook import Notebook
-from amqpscope.diagnoses.watch import Watch091, Watch10
 from amqpscope.input.capture import Capture
 from amqpscope.model.records import Connection
 from amqpscope.tracking.amqp091.conversation import Conversation091

@@ -3,9 +3,9 @@
 from typing import Final
 
 from amqpscope.diagnoses.amqp091.channel_state import ChannelState, window_of
+from amqpscope.diagnoses.amqp091.watch import Watch091
 from amqpscope.diagnoses.declaration import MAY_END, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
-from amqpscope.diagnoses.watch import Watch091
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer

@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from amqpscope.diagnoses.amqp091.watch import Watch091
 from amqpscope.diagnoses.declaration import Limit, declare
 from amqpscope.diagnoses.memory import Memory
 from amqpscope.diagnoses.notebook import SECOND, Notebook
 from amqpscope.diagnoses.redelivery import ReturnedMessages
-from amqpscope.diagnoses.watch import Watch091
 from amqpscope.limits import MAX_CONSUMERS
 from amqpscope.model.records import CLIENT, FrameRecord
 from amqpscope.tracking.amqp091.channel import Channel

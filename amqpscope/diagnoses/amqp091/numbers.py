@@ -4,10 +4,10 @@ from typing import Any
 
 from amqpscope.diagnoses.amqp091.channel_state import ChannelState, window_of
 from amqpscope.diagnoses.amqp091.channels import ChannelWatch
+from amqpscope.diagnoses.amqp091.watch import Watch091
 from amqpscope.diagnoses.latency import Latency
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.numbers import Answered, Deliveries, Traffic, Wait, Waited
-from amqpscope.diagnoses.watch import Watch091
 from amqpscope.limits import MAX_SUMMARY_LINKS
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import FrameRecord

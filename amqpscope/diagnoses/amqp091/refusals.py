@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from amqpscope.diagnoses.amqp091.watch import Watch091
 from amqpscope.diagnoses.declaration import ENDS, NO_OPENING, Limit, declare
 from amqpscope.diagnoses.notebook import Notebook
-from amqpscope.diagnoses.watch import Watch091
 from amqpscope.model.records import CLIENT, FrameRecord
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.requests import MethodRequest

@@ -5,8 +5,8 @@ from typing import Final
 from amqpscope.diagnoses.amqp10.credit import WindowBook, credit_ended
 from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, Miscount, ahead
 from amqpscope.diagnoses.amqp10.settlement import SETTLEMENT_SLOW, pile_ended, settlement_ended
+from amqpscope.diagnoses.amqp10.watch import Watch10
 from amqpscope.diagnoses.notebook import SECOND, Notebook
-from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_NAMED_DELIVERIES
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session, side_of

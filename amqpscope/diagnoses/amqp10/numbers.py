@@ -7,10 +7,10 @@ from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, ahead
 from amqpscope.diagnoses.amqp10.links import LinkWatch
 from amqpscope.diagnoses.amqp10.requests import RequestWatch
 from amqpscope.diagnoses.amqp10.services import ServiceWatch
+from amqpscope.diagnoses.amqp10.watch import Watch10
 from amqpscope.diagnoses.latency import Latency
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.numbers import Answered, Deliveries, Traffic, Wait, Waited
-from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_SUMMARY_LINKS
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import FrameRecord

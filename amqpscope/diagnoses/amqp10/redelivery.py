@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from amqpscope.diagnoses.amqp10.watch import Watch10
 from amqpscope.diagnoses.memory import Memory
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.redelivery import ReturnedMessages
-from amqpscope.diagnoses.watch import Watch10
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import SERVER, FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10

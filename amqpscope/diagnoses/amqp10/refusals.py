@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
+from amqpscope.diagnoses.amqp10.watch import Watch10
 from amqpscope.diagnoses.declaration import ENDS, REFUSES, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, diagnosis, side_of_peer
 from amqpscope.diagnoses.several import Several, Theft
-from amqpscope.diagnoses.watch import Watch10
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord

@@ -3,10 +3,10 @@
 from typing import Final
 
 from amqpscope.diagnoses.amqp10.link_state import ahead
+from amqpscope.diagnoses.amqp10.watch import Watch10
 from amqpscope.diagnoses.declaration import MAY_END, Limit, declare
 from amqpscope.diagnoses.latency import Latency
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration, side_of_peer
-from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_NAMED_DELIVERIES
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import FrameRecord

@@ -3,10 +3,10 @@
 from typing import Final
 
 from amqpscope.diagnoses.amqp10.redelivery import message_id_of
+from amqpscope.diagnoses.amqp10.watch import Watch10
 from amqpscope.diagnoses.declaration import declare
 from amqpscope.diagnoses.notebook import Notebook, diagnosis
 from amqpscope.diagnoses.several import Resumption, Several
-from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_UNANSWERED
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.passwords import without_password

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from amqpscope.diagnoses.amqp10.links import LinkWatch
 from amqpscope.diagnoses.amqp10.refusals import RefusalWatch
+from amqpscope.diagnoses.amqp10.watch import Watch10
 from amqpscope.diagnoses.declaration import ENDS, MAY_END, Limit, declare
 from amqpscope.diagnoses.latency import Latency
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
-from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_UNANSWERED
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord

@@ -28,7 +28,8 @@ import urllib.parse
 from typing import Any, Final, TextIO
 
 from amqpscope import __version__
-from amqpscope.diagnoses.declaration import KINDS, Kind
+from amqpscope.diagnoses.declaration import Kind
+from amqpscope.diagnoses.registry import kind_of
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
@@ -231,8 +232,8 @@ class SarifWriter(FindingWriter):
         index = self._rules.get(rule)
         if index is None:
             index = self._rules[rule] = len(self._descriptors)
-            if rule in KINDS:
-                self._descriptors.append(_descriptor_of_diagnosis(KINDS[rule]))
+            if rule.startswith("diag/"):
+                self._descriptors.append(_descriptor_of_diagnosis(kind_of(rule)))
             elif rule in REMARKS:
                 self._descriptors.append(_descriptor_of_remark(rule))
             else:
