@@ -37,7 +37,6 @@ from amqpscope.analysis.dialects import (
 from amqpscope.analysis.direction import DirectionAnalysis, FrameSink
 from amqpscope.analysis.layering import beginning_stack, headless_stack, joined_stack, note_sealed
 from amqpscope.analysis.output import AnalysisOutput
-from amqpscope.analysis.unlogged import settle_unlogged
 from amqpscope.layers.interface import LayerContext, PlainStream
 from amqpscope.layers.stack import LayerStack, begins_in_the_middle
 from amqpscope.limits import INTRODUCTION_FRAMES, MAX_LAYER_OPENING, MAX_UNDECIDED, MAX_WAITING_RECORDS
@@ -330,6 +329,8 @@ class ConnectionAnalysis(FrameSink):
             counter.count(frame, direction == connection.client)
             return
         if connection.retold:
+            from amqpscope.analysis.unlogged import settle_unlogged  # only logs need it
+
             settle_unlogged(frame)
         own = self.first if direction == 0 else self.second
         other = self.second if direction == 0 else self.first

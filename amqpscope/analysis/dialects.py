@@ -6,7 +6,7 @@ from amqpscope.analysis.direction import DirectionAnalysis
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.model.records import FrameRecord
 from amqpscope.protocols import DIALECTS
-from dissectors.amqp10_draft2011.reader import REVISION
+from dissectors.amqp10_draft2011.names import REVISION
 from dissectors.detect import UNKNOWN_DIALECT
 
 __all__ = ["AMBIGUOUS", "note_revision", "note_unknown_dialect", "spoken_dialect", "weigh_mixture"]

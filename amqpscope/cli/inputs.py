@@ -20,7 +20,7 @@ from amqpscope.input.key_log import tls_secrets
 from amqpscope.layers.secrets import Secrets
 from amqpscope.policy.configuration import Configuration
 from amqpscope.report.outcome import nothing_to
-from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
+from dissectors.amqp10_draft2011.names import DRAFT_2011, FINAL_2011
 
 __all__ = [
     "CaptureArgument",

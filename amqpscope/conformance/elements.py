@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from amqpscope.protocols import DIALECTS
 from amqpscope.rules.catalogue import catalogue
-from dissectors.amqp10_draft2011.frame import DRAFT_2011
+from dissectors.amqp10_draft2011.names import DRAFT_2011
 
 __all__ = ["DECODING", "Element", "draft_elements"]
 

@@ -18,10 +18,9 @@ from amqpscope.diagnoses.transport import TransportWatch
 from amqpscope.diagnoses.watch import ProtocolWatches
 from amqpscope.diagnoses.websocket import websocket_failures
 from amqpscope.model.diagnosis import Diagnosis
-from amqpscope.model.records import Connection, FrameRecord, endpoint
+from amqpscope.model.records import Connection, FrameRecord, endpoint, side_of
 from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.bounds import StreamStart
-from amqpscope.tracking.amqp10.identity import side_of
 from dissectors.wire import i64
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.declaration import ENDS, MAY_END, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.diagnoses.speech import speech_of
-from amqpscope.model.records import FrameRecord
+from amqpscope.model.records import PEERS, FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.stalls import RESENT, WINDOW, Stall
-from amqpscope.tracking.amqp10.identity import PEERS
 from dissectors.wire import i64
 
 __all__ = ["HEARTBEAT_LATE", "NETWORK_STALL", "SILENCE", "TransportWatch"]

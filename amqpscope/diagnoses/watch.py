@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.events import Conversation
@@ -23,12 +23,15 @@ class _Unfollowed(Conversation):
         pass
 
 
+_UNFOLLOWED: Final = _Unfollowed()
+
+
 class ProtocolWatches:
     """Of a protocol that brings none: nobody follows the connection, and nobody listens."""
 
     def __init__(self) -> None:
         # What follows the connection, and whether it is given each frame here.
-        self.conversation: Conversation = _Unfollowed()
+        self.conversation: Conversation = _UNFOLLOWED
         self.follows: bool = False
         # All who are to listen do so.
         self.listening: bool = True

@@ -30,6 +30,9 @@ __all__ = [
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
+
+PEERS: Final = (CLIENT, SERVER)
+"""The peers by side."""
 END_OF_STREAM: Final = "end of stream"
 
 
@@ -357,3 +360,9 @@ class FrameRef:
 MakeExcerpt = Callable[[FrameRef, Sequence[FrameRecord], Sequence[object]], object]
 """Makes plain values of the frames around the one at a spot, to show them in another process. The frames come
 with their links, as far as these are known."""
+
+
+def side_of(record: FrameRecord) -> i64:
+    """0 for what the client sends, 1 for the server."""
+    direction = record.direction
+    return direction if record.connection.client <= 0 else 1 - direction

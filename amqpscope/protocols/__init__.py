@@ -17,7 +17,7 @@ from amqpscope.protocols.amqp10 import Amqp10
 from amqpscope.protocols.amqp10_draft2011 import Amqp10Draft2011
 from amqpscope.protocols.interface import Protocol
 from amqpscope.protocols.rule_space import RuleSpace, WebSocketRules
-from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
+from dissectors.amqp10_draft2011.names import DRAFT_2011, FINAL_2011
 from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNDECODED, UNKNOWN, UNKNOWN_DIALECT
 from dissectors.foreign import NAMES
 

@@ -8,10 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amqpscope.protocols.interface import Protocol
-from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.detect import BEGINS, has_frames, opening
-from dissectors.amqp091.frame import Amqp091FrameDecoder
-from dissectors.amqp091.message import Amqp091MessageAssembler
 from dissectors.amqp091.problems import NO_HEADER
 from dissectors.interface import Assembler, Frame
 from dissectors.stream_decoder import StreamDecoder
@@ -104,6 +101,10 @@ class Amqp091(Protocol):
         return has_frames(buf, start, end)
 
     def says_client(self, frame: Frame) -> i64:
+        if frame.kind != "method":
+            return -1
+        from dissectors.amqp091.arguments import Method
+
         body = frame.body
         if isinstance(body, Method):
             definition = body.definition()
@@ -117,15 +118,23 @@ class Amqp091(Protocol):
         return introduction(frame)
 
     def decoder(self, midstream: bool) -> StreamDecoder:
+        from dissectors.amqp091.frame import Amqp091FrameDecoder
+
         return Amqp091FrameDecoder(midstream)
 
     def load_decoder(self, state: tuple[object, ...]) -> StreamDecoder:
+        from dissectors.amqp091.frame import Amqp091FrameDecoder
+
         return Amqp091FrameDecoder.load(state)
 
     def assembler(self, keeping: bool) -> Assembler:
+        from dissectors.amqp091.message import Amqp091MessageAssembler
+
         return Amqp091MessageAssembler(keeping)
 
     def load_assembler(self, state: tuple[object, ...]) -> Assembler:
+        from dissectors.amqp091.message import Amqp091MessageAssembler
+
         return Amqp091MessageAssembler.load(state)
 
     def rules(self) -> ModuleType:

@@ -8,9 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amqpscope.protocols.interface import Protocol
-from dissectors.amqp10.delivery import MessageAssembler
-from dissectors.amqp10.frame import NO_HEADER, credible_frame
-from dissectors.amqp10_draft2011.frame import DialectDecoder, credible_draft
+from dissectors.amqp10.problems import NO_HEADER
 from dissectors.detect import MORE, UNKNOWN
 from dissectors.interface import Assembler, Frame
 from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, StreamDecoder
@@ -79,6 +77,9 @@ class Amqp10(Protocol):
     }
 
     def detect(self, buf: bytes) -> str:
+        from dissectors.amqp10.frame import credible_frame
+        from dissectors.amqp10_draft2011.frame import credible_draft
+
         # Alone: what follows a frame may have come already or not, and must make no difference.
         verdict = credible_frame(buf, 0, len(buf))
         if verdict == NOT_CREDIBLE:
@@ -101,15 +102,23 @@ class Amqp10(Protocol):
         return introduction(frame)
 
     def decoder(self, midstream: bool) -> StreamDecoder:
+        from dissectors.amqp10_draft2011.frame import DialectDecoder
+
         return DialectDecoder(midstream)
 
     def load_decoder(self, state: tuple[object, ...]) -> StreamDecoder:
+        from dissectors.amqp10_draft2011.frame import DialectDecoder
+
         return DialectDecoder.load(state)
 
     def assembler(self, keeping: bool) -> Assembler:
+        from dissectors.amqp10.delivery import MessageAssembler
+
         return MessageAssembler()
 
     def load_assembler(self, state: tuple[object, ...]) -> Assembler:
+        from dissectors.amqp10.delivery import MessageAssembler
+
         return MessageAssembler.load(state)
 
     def rules(self) -> ModuleType | None:

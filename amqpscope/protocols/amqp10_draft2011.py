@@ -7,8 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amqpscope.protocols.amqp10 import Amqp10
-from dissectors.amqp10_draft2011.frame import DRAFT_2011
-from dissectors.amqp10_draft2011.message import DraftAssembler
+from dissectors.amqp10_draft2011.names import DRAFT_2011
 from dissectors.detect import UNKNOWN
 from dissectors.interface import Assembler
 
@@ -50,9 +49,13 @@ class Amqp10Draft2011(Amqp10):
         return UNKNOWN
 
     def assembler(self, keeping: bool) -> Assembler:
+        from dissectors.amqp10_draft2011.message import DraftAssembler
+
         return DraftAssembler()
 
     def load_assembler(self, state: tuple[object, ...]) -> Assembler:
+        from dissectors.amqp10_draft2011.message import DraftAssembler
+
         return DraftAssembler.load(state)
 
     def rules(self) -> ModuleType:

@@ -6,11 +6,10 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.capture import CaptureDiagnoses
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
-from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.model.records import PEERS, Connection, FrameRecord
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.links import LinkNames
 from amqpscope.report.summary import add_frame
-from amqpscope.tracking.amqp10.identity import PEERS
 
 __all__ = ["CaptureSummary"]
 

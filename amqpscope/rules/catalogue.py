@@ -13,7 +13,7 @@ from typing import NamedTuple
 from amqpscope.protocols import RULE_SPACES
 from amqpscope.rules.declaration import LAYERS, Declaration
 from amqpscope.rules.explanation import explanation
-from amqpscope.rules.registry import checked
+from amqpscope.rules.registry import checked, declaration
 
 __all__ = ["Named", "Rule", "catalogue", "editions", "guards", "named", "rule", "severity"]
 
@@ -176,11 +176,11 @@ def rule(name: str, edition: str = "final") -> Rule:
     """
     if edition != "final" and (name, edition) in editions():
         return editions()[name, edition]
-    one = checked().get(name)
+    one = declaration(name)
     return catalogue()[name] if one is None else _declared(one)
 
 
 def severity(name: str, edition: str = "final") -> str:
     """`error`, `warning` or `note`: the severity of breaking a rule."""
-    one = checked().get(name) if edition == "final" else None
+    one = declaration(name) if edition == "final" else None
     return rule(name, edition).severity if one is None else one.severity

@@ -5,13 +5,19 @@ context copies a frame only when the reader goes on to another buffer, or when a
 context keeps little.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_KEPT, CONTEXT_OCTETS
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, FrameRecord, FrameRef
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.tracking.amqp10.identity import Link
-from amqpscope.tracking.amqp10.link import LinkEnd
 from dissectors.wire import i64
+
+if TYPE_CHECKING:
+    from amqpscope.tracking.amqp10.link import LinkEnd
 
 __all__ = ["Context", "Contexts"]
 
@@ -23,7 +29,7 @@ class Contexts:
         # The contexts that have seen frames since the reader's buffer changed.
         self._borrowing: list[Context] = []
 
-    def borrows(self, context: "Context") -> None:
+    def borrows(self, context: Context) -> None:
         """The context keeps a frame that lies in the reader's buffer."""
         self._borrowing.append(context)
 

@@ -11,7 +11,7 @@ from pkgutil import get_data
 from typing import NamedTuple
 
 from amqpscope.rules.declaration import SUBJECTS, namespace_of
-from amqpscope.rules.registry import checked
+from amqpscope.rules.registry import declaration
 
 __all__ = ["Explanation", "explanation", "how_to_mend"]
 
@@ -64,7 +64,7 @@ class Explanation(NamedTuple):
 
 def explanation(rule: str) -> Explanation | None:
     """The words of a rule by its id; None if the rule is not checked, or the source is not installed."""
-    declared = checked().get(rule)
+    declared = declaration(rule)
     if declared is None:
         return None
     if not declared.same_as:

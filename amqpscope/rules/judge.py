@@ -3,8 +3,10 @@
 A subclass replays the connection as two endpoints and judges each frame before the frame is applied.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amqpscope.limits import MAX_PEER_ERRORS, MAX_WITHOUT_REACTION
 from amqpscope.model.finding import Finding
@@ -15,12 +17,14 @@ from amqpscope.rules.context import Context, Contexts
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import PeerError
 from amqpscope.rules.profiles import HABITUAL, PROFILES, Profile, recognised, which
-from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.inbox import Recipient
 from amqpscope.tracking.snapshot import ConnectionSnapshot
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.interface import Frame
 from dissectors.wire import i64
+
+if TYPE_CHECKING:
+    from amqpscope.tracking.amqp10.link import LinkEnd
 
 __all__ = ["NO_RECORD", "Judge"]
 

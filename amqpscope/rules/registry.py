@@ -8,7 +8,7 @@ from importlib import import_module
 from amqpscope.protocols import RULE_SPACES
 from amqpscope.rules.declaration import DECLARED, Declaration
 
-__all__ = ["checked", "renamed"]
+__all__ = ["checked", "declaration", "renamed"]
 
 
 @cache
@@ -20,6 +20,14 @@ def checked() -> Mapping[str, Declaration]:
             for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
                 import_module(module.name)
     return DECLARED
+
+
+def declaration(name: str) -> Declaration | None:
+    """The declaration of a rule by its id; None if the rule is not checked.
+
+    Whoever judged by it has imported its file, so that only another name imports the files of all rules.
+    """
+    return DECLARED.get(name) or checked().get(name)
 
 
 @cache

@@ -13,6 +13,7 @@ hold whole frames.
 from typing import Any, Final
 
 from dissectors.amqp10.composite import Composite, Reader, TypeTable
+from dissectors.amqp10.problems import NO_HEADER
 from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10.types import BLURRING, SIZE_FAULTS
 from dissectors.amqp10.values import Described, Raw, ULong
@@ -32,7 +33,6 @@ from dissectors.tls import hello
 from dissectors.wire import i64, u16, u32
 
 __all__ = [
-    "NO_HEADER",
     "TRAILING",
     "FrameDecoder",
     "ProtocolHeader",
@@ -40,9 +40,6 @@ __all__ = [
     "holds_frame",
     "wrong_header",
 ]
-
-NO_HEADER: Final = "C-HDR-FORM"
-"""The code of the problem that a stream begins with neither a protocol header nor a frame."""
 
 TRAILING: Final = "F-BODY-PAYLOAD"
 """The code of the problem that octets follow a performative that has no payload."""

@@ -8,25 +8,20 @@ ones, and each that comes while the evidence speaks for the draft is marked (`Fr
 frame of a connection whose dialect is not known.
 """
 
-from typing import Any, Final
+from typing import Any
 
 from dissectors.amqp10.composite import TypeTable
 from dissectors.amqp10.frame import FrameDecoder, credible_frame, wrong_header
 from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10_draft2011.dialect import DialectEvidence
+from dissectors.amqp10_draft2011.names import DRAFT_2011, FINAL_2011
 from dissectors.amqp10_draft2011.registry import DRAFT
 from dissectors.interface import Frame
 from dissectors.limits import MAX_VALUES
 from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE
 from dissectors.wire import i64
 
-__all__ = ["DRAFT_2011", "FINAL_2011", "DialectDecoder", "credible_draft"]
-
-DRAFT_2011: Final = "draft2011"
-"""The name of the draft's dialect."""
-
-FINAL_2011: Final = "final"
-"""The name of the final specification's dialect, where one is asked for."""
+__all__ = ["DialectDecoder", "credible_draft"]
 
 
 def credible_draft(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:

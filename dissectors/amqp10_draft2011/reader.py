@@ -18,14 +18,13 @@ from typing import Final
 from dissectors.amqp10.composite import Composite, Field, Reader, TypeTable, sent_name
 from dissectors.amqp10.types import FORMAT_CODES, type_name
 from dissectors.amqp10.values import Array, Described, Raw, Symbol, ULong
+from dissectors.amqp10_draft2011.names import REVISION
 from dissectors.interface import Problem
 from dissectors.limits import MAX_VALUES
 from dissectors.wire import i64, u16, u32
 
-__all__ = ["REVISION", "DraftField", "DraftReader"]
+__all__ = ["DraftField", "DraftReader"]
 
-REVISION: Final = "revision"
-"""The code of a problem that shows another revision of the draft. It accuses nobody."""
 
 _NO_DEPTH: Final = -1
 

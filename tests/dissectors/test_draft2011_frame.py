@@ -9,8 +9,9 @@ from support import draft2011_encode as draft
 from dissectors.amqp10.frame import FrameDecoder
 from dissectors.amqp10.values import Symbol
 from dissectors.amqp10_draft2011 import performatives
-from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011, DialectDecoder
+from dissectors.amqp10_draft2011.frame import DialectDecoder
 from dissectors.amqp10_draft2011.message import DraftAssembler, DraftMessage
+from dissectors.amqp10_draft2011.names import DRAFT_2011, FINAL_2011
 
 HEADER = final.AMQP_HEADER
 

@@ -14,7 +14,8 @@ from support.sampling import share
 
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.values import Map
-from dissectors.amqp10_draft2011.frame import DRAFT_2011, DialectDecoder
+from dissectors.amqp10_draft2011.frame import DialectDecoder
+from dissectors.amqp10_draft2011.names import DRAFT_2011
 from dissectors.interface import Frame
 
 GROUPS = 100

@@ -62,8 +62,9 @@ from dissectors.amqp10.frame import FrameDecoder
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.outline import SECTIONS, outline
 from dissectors.amqp10.types import ValueReader
-from dissectors.amqp10_draft2011.frame import DRAFT_2011, DialectDecoder
+from dissectors.amqp10_draft2011.frame import DialectDecoder
 from dissectors.amqp10_draft2011.message import DraftAssembler, DraftMessage
+from dissectors.amqp10_draft2011.names import DRAFT_2011
 from dissectors.interface import Assembled, Assembler, Frame, Problem
 from dissectors.limits import MAX_PROBLEMS
 

@@ -6,14 +6,13 @@ from amqpscope.diagnoses.amqp091.channel_state import ChannelState, window_of
 from amqpscope.diagnoses.amqp091.watch import Watch091
 from amqpscope.diagnoses.declaration import MAY_END, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
-from amqpscope.model.records import CLIENT, SERVER, FrameRecord
+from amqpscope.model.records import CLIENT, PEERS, SERVER, FrameRecord, side_of
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import SentContent
 from amqpscope.tracking.amqp091.requests import MethodRequest
-from amqpscope.tracking.amqp10.identity import PEERS, side_of
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicCancel,

@@ -8,13 +8,12 @@ from amqpscope.diagnoses.memory import Memory
 from amqpscope.diagnoses.notebook import SECOND, Notebook
 from amqpscope.diagnoses.redelivery import ReturnedMessages
 from amqpscope.limits import MAX_CONSUMERS
-from amqpscope.model.records import CLIENT, FrameRecord
+from amqpscope.model.records import CLIENT, FrameRecord, side_of
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import SentContent
 from amqpscope.tracking.amqp091.requests import MethodRequest
-from amqpscope.tracking.amqp10.identity import side_of
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (

@@ -10,14 +10,14 @@ from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.numbers import Answered, Deliveries, Traffic, Wait, Waited
 from amqpscope.limits import MAX_SUMMARY_LINKS
 from amqpscope.model.passwords import without_password
-from amqpscope.model.records import FrameRecord
+from amqpscope.model.records import PEERS, FrameRecord
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import SentContent
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.requests import MethodRequest
-from amqpscope.tracking.amqp10.identity import PEERS, Link
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicConsume,

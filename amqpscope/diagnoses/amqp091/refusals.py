@@ -5,10 +5,9 @@ from typing import Final
 from amqpscope.diagnoses.amqp091.watch import Watch091
 from amqpscope.diagnoses.declaration import ENDS, NO_OPENING, Limit, declare
 from amqpscope.diagnoses.notebook import Notebook
-from amqpscope.model.records import CLIENT, FrameRecord
+from amqpscope.model.records import CLIENT, FrameRecord, side_of
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.requests import MethodRequest
-from amqpscope.tracking.amqp10.identity import side_of
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicQos,

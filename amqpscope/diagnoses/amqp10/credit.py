@@ -11,8 +11,8 @@ from typing import Any, Final
 from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, ahead
 from amqpscope.diagnoses.declaration import MAY_END, Kind, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
-from amqpscope.model.records import FrameRecord
-from amqpscope.tracking.amqp10.identity import PEERS, Link, Session
+from amqpscope.model.records import PEERS, FrameRecord
+from amqpscope.tracking.amqp10.identity import Link, Session
 from dissectors.amqp10.performatives import Begin, Flow
 from dissectors.wire import i64
 from dissectors.wording import are, count

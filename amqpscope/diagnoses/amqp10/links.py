@@ -8,8 +8,8 @@ from amqpscope.diagnoses.amqp10.settlement import SETTLEMENT_SLOW, pile_ended, s
 from amqpscope.diagnoses.amqp10.watch import Watch10
 from amqpscope.diagnoses.notebook import SECOND, Notebook
 from amqpscope.limits import MAX_NAMED_DELIVERIES
-from amqpscope.model.records import FrameRecord
-from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session, side_of
+from amqpscope.model.records import FrameRecord, side_of
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released
 from dissectors.amqp10.performatives import (
     Attach,

@@ -13,8 +13,8 @@ from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.numbers import Answered, Deliveries, Traffic, Wait, Waited
 from amqpscope.limits import MAX_SUMMARY_LINKS
 from amqpscope.model.passwords import without_password
-from amqpscope.model.records import FrameRecord
-from amqpscope.tracking.amqp10.identity import PEERS, Link, OpenDelivery, Session
+from amqpscope.model.records import PEERS, FrameRecord
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from amqpscope.tracking.amqp10_draft2011.spoken import carried_by
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import Message

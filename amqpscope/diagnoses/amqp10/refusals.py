@@ -8,9 +8,9 @@ from amqpscope.diagnoses.notebook import SECOND, Notebook, diagnosis, side_of_pe
 from amqpscope.diagnoses.several import Several, Theft
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.passwords import without_password
-from amqpscope.model.records import CLIENT, SERVER, FrameRecord
+from amqpscope.model.records import CLIENT, PEERS, SERVER, FrameRecord, side_of
 from amqpscope.tracking.amqp10.conversation import Conversation10
-from amqpscope.tracking.amqp10.identity import PEERS, Link, OpenDelivery, Session, side_of
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.messaging import Source
 from dissectors.amqp10.performatives import Attach, Close, Detach, End, Error, Transfer
 from dissectors.amqp10.values import Described

@@ -9,9 +9,9 @@ from amqpscope.diagnoses.latency import Latency
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration, side_of_peer
 from amqpscope.limits import MAX_NAMED_DELIVERIES
 from amqpscope.model.passwords import without_password
-from amqpscope.model.records import FrameRecord
+from amqpscope.model.records import PEERS, FrameRecord, side_of
 from amqpscope.tracking.amqp10.conversation import Conversation10
-from amqpscope.tracking.amqp10.identity import PEERS, Link, OpenDelivery, Session, side_of
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.performatives import Attach, Begin, Close, Detach, End, Flow, Transfer
 from dissectors.wire import i64
 

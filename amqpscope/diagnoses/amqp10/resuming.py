@@ -10,9 +10,9 @@ from amqpscope.diagnoses.several import Resumption, Several
 from amqpscope.limits import MAX_UNANSWERED
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.passwords import without_password
-from amqpscope.model.records import CLIENT, FrameRecord
+from amqpscope.model.records import CLIENT, FrameRecord, side_of
 from amqpscope.tracking.amqp10.conversation import Conversation10
-from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session, side_of
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Accepted, Source, Target
 from dissectors.amqp10.performatives import Attach, Disposition, Transfer

@@ -13,9 +13,9 @@ from amqpscope.diagnoses.latency import Latency
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.limits import MAX_UNANSWERED
 from amqpscope.model.passwords import without_password
-from amqpscope.model.records import CLIENT, SERVER, FrameRecord
+from amqpscope.model.records import CLIENT, SERVER, FrameRecord, side_of
 from amqpscope.tracking.amqp10.conversation import Conversation10
-from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session, side_of
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Properties
 from dissectors.amqp10.performatives import Attach, Detach, End, Error, Transfer

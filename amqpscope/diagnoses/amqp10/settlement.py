@@ -5,7 +5,7 @@ from typing import Any, Final
 from amqpscope.diagnoses.amqp10.link_state import LinkState, Miscount
 from amqpscope.diagnoses.declaration import MAY_END, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
-from amqpscope.tracking.amqp10.identity import PEERS
+from amqpscope.model.records import PEERS
 from dissectors.wire import i64
 from dissectors.wording import are, count
 

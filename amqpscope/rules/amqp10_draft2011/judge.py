@@ -43,7 +43,7 @@ from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.amqp10_draft2011 import performatives as draft
 from dissectors.amqp10_draft2011.message import DraftMessage
-from dissectors.amqp10_draft2011.reader import REVISION
+from dissectors.amqp10_draft2011.names import REVISION
 from dissectors.amqp10_draft2011.registry import COMPOSITES
 from dissectors.interface import Problem
 from dissectors.wire import i64

@@ -24,10 +24,9 @@ from amqpscope.limits import (
     MAX_SETTLED_DELIVERIES,
     MAX_UNANSWERED,
 )
-from amqpscope.model.records import FrameRecord
+from amqpscope.model.records import PEERS, FrameRecord, side_of
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import (
-    PEERS,
     Link,
     LinkHalf,
     OpenDelivery,
@@ -35,7 +34,6 @@ from amqpscope.tracking.amqp10.identity import (
     SessionHalf,
     SpareDeliveries,
     sender_of,
-    side_of,
 )
 from amqpscope.tracking.amqp10_draft2011.spoken import body_of, is_draft
 from amqpscope.tracking.events import Conversation, Rememberable, takes

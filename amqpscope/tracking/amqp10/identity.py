@@ -9,7 +9,7 @@ A *side* is 0 for the client and 1 for the server.
 from typing import Final
 
 from amqpscope.limits import MAX_NAMED_DELIVERIES
-from amqpscope.model.records import CLIENT, SERVER, FrameRecord
+from amqpscope.model.records import CLIENT, PEERS, SERVER
 from amqpscope.tracking.events import Rememberable
 from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import Attach
@@ -17,7 +17,6 @@ from dissectors.amqp10.transactions import Coordinator
 from dissectors.wire import i64
 
 __all__ = [
-    "PEERS",
     "Link",
     "LinkHalf",
     "OpenDelivery",
@@ -26,7 +25,6 @@ __all__ = [
     "SpareDeliveries",
     "carries_tokens",
     "sender_of",
-    "side_of",
 ]
 
 _IDS: Final = 1 << 32
@@ -41,15 +39,6 @@ _SPARE: Final = 1024
 
 _MOSTLY_SETTLED: Final = 4096
 """Places from which on a list is given up if three quarters of them are settled."""
-
-PEERS: Final = (CLIENT, SERVER)
-"""The peers by side."""
-
-
-def side_of(record: FrameRecord) -> i64:
-    """0 for what the client sends, 1 for the server."""
-    direction = record.direction
-    return direction if record.connection.client <= 0 else 1 - direction
 
 
 def sender_of(side: i64, attach: Attach) -> str:
