@@ -1,10 +1,14 @@
 """What somebody asks for of a capture: connections, frames and findings."""
 
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
-from amqpscope.tracking.amqp10.identity import Link
+
+if TYPE_CHECKING:
+    from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = ["EVERYTHING", "FrameSelection"]
 

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amqpscope.protocols.interface import Protocol
-from dissectors.amqp10.problems import NO_HEADER
+from dissectors.amqp10.detect import NO_HEADER, may_begin
 from dissectors.detect import MORE, UNKNOWN
 from dissectors.interface import Assembler, Frame
 from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, StreamDecoder
@@ -77,6 +77,8 @@ class Amqp10(Protocol):
     }
 
     def detect(self, buf: bytes) -> str:
+        if len(buf) >= 8 and not may_begin(buf):
+            return UNKNOWN
         from dissectors.amqp10.frame import credible_frame
         from dissectors.amqp10_draft2011.frame import credible_draft
 

@@ -10,7 +10,6 @@ from amqpscope.model.records import Connection
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
-from amqpscope.report.who import short_name
 
 __all__ = ["DiagnosisBacklog", "diagnosis_line", "is_trouble", "worst_first"]
 
@@ -40,6 +39,8 @@ def diagnosis_line(one: Diagnosis, connection: Connection | None = None) -> Line
     """
     move = f"the {one.whose_move} has to act" if one.whose_move else "nobody has to act"
     if connection is not None:
+        from amqpscope.report.who import short_name  # brings what hides secrets
+
         name = (
             f"the {one.whose_move} {short_name(connection, one.whose_move)}" if one.whose_move else "nobody"
         )

@@ -10,7 +10,6 @@ from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
 from amqpscope.report.suppressed import Suppressed
 from amqpscope.report.table import TableColumn, table
-from amqpscope.report.who import who
 from amqpscope.rules.profiles import USUAL_NOTES, weight
 
 __all__ = ["RuleCounts"]
@@ -89,6 +88,8 @@ class RuleCounts:
 
 
 def _row(one: _Count) -> list[tuple[str, str]]:
+    from amqpscope.report.who import who  # brings what hides secrets
+
     name = who(one.connection, one.peer) if one.peer else ""
     return [
         (STYLES[one.weight], one.kind),

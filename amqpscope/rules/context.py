@@ -13,10 +13,10 @@ from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_KEPT, CONTEX
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, FrameRecord, FrameRef
 from amqpscope.reassembly.provenance import Provenance
-from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wire import i64
 
 if TYPE_CHECKING:
+    from amqpscope.tracking.amqp10.identity import Link
     from amqpscope.tracking.amqp10.link import LinkEnd
 
 __all__ = ["Context", "Contexts"]
@@ -166,6 +166,8 @@ class Context:
             return None
         link = self._link
         if link is None or end is not self._end:
+            from amqpscope.tracking.amqp10.identity import Link  # of AMQP 1.0 only
+
             direction = record.direction
             link = Link(end.name, record.connection.peer(direction if end.sender else 1 - direction))
             attaches = [end.attach, end.peer_attach]

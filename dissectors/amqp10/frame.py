@@ -13,7 +13,7 @@ hold whole frames.
 from typing import Any, Final
 
 from dissectors.amqp10.composite import Composite, Reader, TypeTable
-from dissectors.amqp10.problems import NO_HEADER
+from dissectors.amqp10.detect import NO_HEADER
 from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10.types import BLURRING, SIZE_FAULTS
 from dissectors.amqp10.values import Described, Raw, ULong

@@ -110,3 +110,50 @@ def test_what_reads_no_capture_loads_no_analysis(option: str) -> None:
 )
 def test_a_short_run_loads_nothing_slow(arguments: list[str]) -> None:
     assert of_others(loaded(*arguments), SLOW) == set()
+
+
+# Captures in which everybody speaks one protocol, and the packages of the others. The draft is a dialect of
+# AMQP 1.0: what decodes and translates it is loaded to tell the two apart.
+ONE_PROTOCOL = [
+    ("captures/demo.pcap", ("amqp091", "amqp10_draft2011")),
+    ("captures/amqplib-forced-close.pcap", ("amqp10", "amqp10_draft2011")),
+]
+
+
+def of_protocols(modules: set[str], names: tuple[str, ...], parts: tuple[str, ...]) -> set[str]:
+    """The modules in the packages of these protocols, such as `amqpscope.rules.amqp10`."""
+    return of_others(modules, tuple(f"amqpscope.{part}.{name}" for part in parts for name in names))
+
+
+@pytest.mark.parametrize("command", ["check", "read", "summary"])
+@pytest.mark.parametrize(("capture", "others"), ONE_PROTOCOL, ids=["amqp10", "amqp091"])
+def test_a_capture_loads_no_rules_of_a_protocol_that_nobody_speaks(
+    command: str, capture: str, others: tuple[str, ...]
+) -> None:
+    modules = loaded(command, capture)
+    assert of_protocols(modules, ("amqp10", "amqp091"), ("rules",))
+    assert of_protocols(modules, others, ("correlation", "diagnoses", "rules")) == set()
+
+
+@pytest.mark.parametrize(
+    ("capture", "others"),
+    [("captures/demo.pcap", ("amqp091",)), ("captures/amqplib-forced-close.pcap", ("amqp10",))],
+    ids=["amqp10", "amqp091"],
+)
+def test_a_check_loads_nothing_that_follows_a_protocol_that_nobody_speaks(
+    capture: str, others: tuple[str, ...]
+) -> None:
+    modules = loaded("check", capture)
+    assert of_protocols(modules, others, ("report", "tracking")) <= {"amqpscope.tracking.amqp10.identity"}
+    decoders = tuple(f"dissectors.{name}.{part}" for name in others for part in ("frame", "message"))
+    assert of_others(modules, decoders) == set()
+
+
+def test_a_check_without_findings_loads_no_words_of_rules_and_no_frames_as_text() -> None:
+    modules = loaded("check", "captures/demo.pcap")
+    words = ("catalogue", "explanation", "references")
+    assert of_others(modules, tuple(f"amqpscope.rules.{name}" for name in words)) == set()
+    shown = ("findings", "json_renderers", "summary", "text_renderers", "timeline", "verdict")
+    assert of_others(modules, tuple(f"amqpscope.report.{name}" for name in shown)) == set()
+    forms = {name for name in modules if name.startswith("amqpscope.report.forms.")}
+    assert forms == {"amqpscope.report.forms.text"}

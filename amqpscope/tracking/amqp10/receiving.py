@@ -17,6 +17,7 @@ from amqpscope.tracking.amqp10.session_deliveries import ReceivedDeliveries
 from amqpscope.tracking.amqp10.states import RECEIVE_CLOSE, RECEIVE_HEADER, RECEIVE_OPEN
 from amqpscope.tracking.inbox import Arrival
 from amqpscope.tracking.serial import nearest
+from dissectors.amqp10.detect import NO_HEADER
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.messaging import Accepted
 from dissectors.amqp10.performatives import (
@@ -30,7 +31,6 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
-from dissectors.amqp10.problems import NO_HEADER
 from dissectors.foreign import FOREIGN
 from dissectors.wire import i64
 
