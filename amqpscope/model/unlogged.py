@@ -15,5 +15,7 @@ PAYLOAD: Final = "payload"
 
 def is_payload_unlogged(frame: Frame) -> bool:
     """Whether a log has no payload of the frame. It may say how large it was (`Frame.uncaptured`)."""
+    if not frame.problems:
+        return False
     path = f"{frame.name}.{PAYLOAD}"
     return any(problem.code == UNLOGGED and problem.path == path for problem in frame.problems)

@@ -15,8 +15,8 @@ from amqpscope.report.finding_counts import kind
 from amqpscope.report.line import INDENT, Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.painter import painter
-from amqpscope.report.settlements import Place, SettledBy, SettlementLog
-from amqpscope.report.timeline import Clock, FrameParts, Timeline, heading
+from amqpscope.report.settlements import SettlementLog, settled_text
+from amqpscope.report.timeline import Clock, FrameLines, FrameParts, Timeline, heading
 from amqpscope.report.verdict import answer, headline
 from amqpscope.rules.peer_error import is_objection
 from amqpscope.rules.profiles import weight
@@ -30,62 +30,75 @@ _BELOW: Final = INDENT + 4
 
 _Place = tuple[Connection, int, int, str]
 
-_Settled = list[tuple[Place, str, int, int]]
+MadeFrame = tuple[FrameParts, bool, tuple[int, int, int, list[str]], str, int, list[tuple[int, int]]]
+"""What is shown of a frame, whatever is shown of others, as plain values.
 
-MadeFrame = tuple[FrameParts, bool, tuple[int, int, int, str, int, list[str]], str, _Settled]
-"""What is shown of a frame, whatever is shown of others.
-
-In order: its parts; whether a heading stands above it; its direction, where it begins and ends in its stream,
-its name, packet and problems; what stands behind its line; the frames of messages that it answers, with the
-packet that settles these and how long (ns) they were open.
+In order: its lines; whether a heading stands above it; its direction, where it begins and ends in its stream,
+and its problems; what stands behind its line; the number of the message that it begins, 0 for none; the
+numbers of the messages that it answers, and how long (ns) they were open.
 """
 
 _NO_CODES: Final[list[str]] = []
-_NONE_SETTLED: Final[_Settled] = []
-_NO_LINES: Final[list[tuple[Line, int]]] = []
+_NONE_SETTLED: Final[list[tuple[int, int]]] = []
 _NOTHING: Final[list[str]] = []
 _UNANSWERED: Final[dict[str, tuple[int, int]]] = {}
+_WRITTEN: Final = FrameLines((0, 0, 0, 0, "", "", 0, False))
+"""What is kept of the lines of a frame that is written."""
 
 
-class _About:
-    """A frame: where it begins and ends in its stream, its name, packet, and problems."""
+class _ShownConnection:
+    """A connection that has shown frames. heading: as it was last written, "" if it was not.
 
-    def __init__(self, connection: Connection, about: tuple[int, int, int, str, int, list[str]]) -> None:
-        self.connection: Connection = connection
-        self.direction, start, self.end, self.name, self.packet, self.codes = about
-        self.place: _Place = (connection, self.direction, start, self.name)
-
-    def behind(self) -> _Place:
-        """Where the frame ends."""
-        return self.connection, self.direction, self.end, self.name
-
-
-class _Heading:
-    """The heading of a connection. text: as it was last written, "" if it was not."""
+    begun: the frames that are not written yet and begin messages, by the numbers of the messages.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self.connection: Connection = connection
-        self.text: str = ""
+        self.heading: str = ""
+        self.begun: dict[int, _ShownFrame] = {}
 
 
 class _ShownFrame:
-    """The lines of a frame, and what is found at it, which is shown below it.
+    """A frame, and what is found at it, which is shown below it.
 
-    text: the first line, if only its text matters. lines: the others; else all.
+    on: its connection. lines: what is shown of the frame itself. direction, start, end: where it stands.
+    codes: its problems.
     """
 
-    def __init__(self, about: _About, text: str, lines: list[tuple[Line, int]], remark: str) -> None:
-        self.about: _About = about
-        self.text: str = text
-        self.lines: list[tuple[Line, int]] = lines
+    def __init__(
+        self, on: _ShownConnection, lines: FrameLines, direction: i64, start: i64, end: i64, codes: list[str]
+    ) -> None:
+        self.on: _ShownConnection = on
+        self.lines: FrameLines = lines
+        self.direction: i64 = direction
+        self.start: i64 = start
+        self.end: i64 = end
+        self.codes: list[str] = codes
+        self.name: str = lines.name
+        self.packet: i64 = lines.packet
+        # Whether the heading stands above it, unless it was written before with the same names.
+        self.headed: bool = False
         # What stands behind its first line.
-        self.remark: str = remark
-        # What stands above it, unless it was written before with the same names.
-        self.heading: _Heading | None = None
+        self.remark: str = ""
+        # The number of the message that it begins, 0 for none; of those that it answers, with their times.
+        self.begins: i64 = 0
+        self.settled: list[tuple[int, int]] = _NONE_SETTLED
         # mypyc: nearly all have nothing below, and share these.
         self.below: list[str] = _NOTHING
         # Findings that have the same answer here: the line of the answer in `below`, and how many they are.
         self.answered: dict[str, tuple[int, int]] = _UNANSWERED
+
+    def place(self) -> _Place:
+        """Where the frame begins."""
+        return self.on.connection, int(self.direction), int(self.start), self.name
+
+    def behind(self) -> _Place:
+        """Where the frame ends."""
+        return self.on.connection, int(self.direction), int(self.end), self.name
+
+    def in_packet(self) -> tuple[Connection, int, int]:
+        """The packet in which the peer sent it."""
+        return self.on.connection, int(self.direction), int(self.packet)
 
     def put_below(self, lines: list[str]) -> None:
         """More lines below it."""
@@ -101,42 +114,51 @@ class _ShownFrame:
             self.answered = {}
         self.answered[about] = (line, times)
 
+    def written(self) -> None:
+        """Only where it stands is of interest now."""
+        self.lines = _WRITTEN
+        self.remark = ""
+        self.settled = _NONE_SETTLED
+        self.below = _NOTHING
+        self.answered = _UNANSWERED
+
 
 class _Index:
-    """Where findings go that name the end of a frame, its packet, or a frame that is written.
+    """Where findings go: they name the place or the end of a frame, its packet, or a frame that is written.
 
     past: the newest frames that are written, the oldest first. shown: those that are not written yet.
     """
 
-    def __init__(self, past: deque[_About], shown: list[_ShownFrame]) -> None:
+    def __init__(self, past: deque[_ShownFrame], shown: list[_ShownFrame]) -> None:
         # Frames that are not written yet. A rule that learns of a fault later knows where the frame ends.
+        self.places: dict[_Place, _ShownFrame] = {}
         self.ends: dict[_Place, _ShownFrame] = {}
         self.packets: dict[tuple[Connection, int, int], _ShownFrame] = {}
         # Places and ends of the newest frames that are written.
-        self.written: OrderedDict[_Place, None] = OrderedDict()
-        for about in past:
-            self._place(about)
+        self.past: OrderedDict[_Place, None] = OrderedDict()
+        for frame in past:
+            self._keep(frame)
         for frame in shown:
             self.shown(frame)
 
     def shown(self, frame: _ShownFrame) -> None:
         """A frame that is not written yet."""
-        about = frame.about
-        self.ends[about.behind()] = frame
-        self.packets.setdefault((about.connection, about.direction, about.packet), frame)
+        self.places[frame.place()] = frame
+        self.ends[frame.behind()] = frame
+        self.packets.setdefault(frame.in_packet(), frame)
 
     def wrote(self, frame: _ShownFrame) -> None:
         """The frame is written now."""
-        about = frame.about
-        self._place(about)
-        self.ends.pop(about.behind(), None)
-        self.packets.pop((about.connection, about.direction, about.packet), None)
+        self._keep(frame)
+        self.places.pop(frame.place(), None)
+        self.ends.pop(frame.behind(), None)
+        self.packets.pop(frame.in_packet(), None)
 
-    def _place(self, about: _About) -> None:
-        self.written[about.place] = None
-        self.written[about.behind()] = None
-        while len(self.written) > MAX_PLACED_FRAMES:
-            self.written.popitem(last=False)
+    def _keep(self, frame: _ShownFrame) -> None:
+        self.past[frame.place()] = None
+        self.past[frame.behind()] = None
+        while len(self.past) > MAX_PLACED_FRAMES:
+            self.past.popitem(last=False)
 
 
 class HeldTimeline:
@@ -154,16 +176,13 @@ class HeldTimeline:
         self._held: list[_ShownFrame] = []
         self._frames: list[_ShownFrame] = []
         self._lines: list[str] = []
-        # The frames that are not written yet, by their places.
-        self._places: dict[_Place, _ShownFrame] = {}
         # The newest frames that are written: a late finding may be about one of them.
-        self._past: deque[_About] = deque(maxlen=MAX_PLACED_FRAMES // 2)
-        # Where else a finding may belong. Most captures have none, so None before the first one.
+        self._past: deque[_ShownFrame] = deque(maxlen=MAX_PLACED_FRAMES // 2)
+        # Where a finding belongs. Most captures have none, so None before the first one.
         self._index: _Index | None = None
-        self._shown: set[Connection] = set()
+        self._shown: dict[Connection, _ShownConnection] = {}
         # Of these, that of the newest frame.
-        self._newest: Connection | None = None
-        self._headings: dict[Connection, _Heading] = {}
+        self._newest: _ShownConnection | None = None
         self._clock: Clock = Clock(time_format)
         self._log: SettlementLog = SettlementLog(LinkNames(), {})
         # Whether only the text of a line matters.
@@ -175,9 +194,8 @@ class HeldTimeline:
         self._clock = Clock(self._time_format)
         self._log = log
         self._timeline = Timeline(self._clock, self._verbosity, names, self._plain)
-        self._shown = set()
+        self._shown = {}
         self._newest = None
-        self._headings = {}
 
     def start(self, time: int) -> None:
         """The capture's first frame, shown or not, has this time."""
@@ -186,96 +204,100 @@ class HeldTimeline:
     def block(self, records: list[FrameRecord]) -> None:
         """The next frames. The log has not been asked for their links."""
         for record in records:
-            self.frame(record, self._log.of(record))
+            self._take(self._made(record, self._log.of(record)))
 
     def frame(self, record: FrameRecord, link: Link | None) -> None:
         """The next frame. The log has just been asked for its link."""
-        self.put(record.connection, self.made(record, link))
+        self._take(self._made(record, link))
 
     def make(self, records: list[FrameRecord]) -> list[MadeFrame]:
         """What another process can `put` of the next frames: plain values."""
-        return [self.made(record, self._log.of(record)) for record in records]
+        made: list[MadeFrame] = []
+        for record in records:
+            frame = self._made(record, self._log.of(record))
+            about = (int(frame.direction), int(frame.start), int(frame.end), frame.codes)
+            begins = int(frame.begins)
+            made.append((frame.lines.parts(), frame.headed, about, frame.remark, begins, frame.settled))
+        return made
 
-    def made(self, record: FrameRecord, link: Link | None) -> MadeFrame:
+    def put(self, connection: Connection, made: MadeFrame) -> None:
+        """Take the next frame of a connection, which another process made."""
+        parts, headed, (direction, start, end, codes), remark, begins, settled = made
+        frame = _ShownFrame(self._on(connection), FrameLines.of(parts), direction, start, end, codes)
+        frame.headed = headed
+        frame.remark = remark
+        frame.begins = begins
+        frame.settled = settled
+        self._take(frame)
+
+    def _on(self, connection: Connection) -> _ShownConnection:
+        """What is known of the connection of the newest frame."""
+        newest = self._newest
+        if newest is not None and newest.connection is connection:
+            return newest
+        known = self._shown.get(connection)
+        if known is None:
+            known = self._shown[connection] = _ShownConnection(connection)
+        self._newest = known
+        return known
+
+    def _made(self, record: FrameRecord, link: Link | None) -> _ShownFrame:
         """What is shown of the next frame. None of it depends on other connections."""
-        timeline = self._timeline
-        above = timeline.heading(record) or timeline.introduction(record)
-        answered = self._log.answered
-        settled: _Settled = _NONE_SETTLED
-        remark = ""
-        if answered is not None:
-            remark = answered.text
-            if self._judges:
-                packet = answered.packet
-                settled = [(place, name, packet, waited) for place, name, waited in answered.settled]
-        else:
-            settled_by = self._log.settled_by(record)
-            if settled_by is not None:
-                remark = settled_by.text
         frame = record.frame
-        offset: i64 = frame.offset
+        timeline = self._timeline
+        headed = timeline.begins(record)
         codes = _NO_CODES
         if frame.problems:
             codes = [problem.code for problem in frame.problems]
-        about = (
-            int(record.direction),
-            int(offset),
-            int(offset + frame.size),
-            frame.name,
-            int(record.packet),
-            codes,
-        )
-        return timeline.frame_parts(record, link), above is not None, about, remark, settled
-
-    def put(self, connection: Connection, made: MadeFrame) -> None:
-        """Take the next frame of a connection."""
-        parts, headed, about, remark, settled = made
-        text = ""
-        lines = _NO_LINES
-        if not self._plain:
-            lines = self._timeline.assembled(parts)
+        lines = timeline.made(record, link)
+        start = frame.offset
+        on = self._on(record.connection)
+        shown = _ShownFrame(on, lines, record.direction, start, start + frame.size, codes)
+        shown.headed = headed
+        log = self._log
+        shown.begins = log.begun
+        answered = log.answered
+        if answered is not None:
+            shown.remark = answered.text
+            shown.settled = answered.numbers
         else:
-            text = self._timeline.plain_line(parts)
-            if parts[2]:
-                lines = [(line, _BELOW) for line in parts[2]]
+            settled_by = log.settled_by(record)
+            if settled_by is not None:
+                shown.remark = settled_by.text
+        return shown
+
+    def _take(self, frame: _ShownFrame) -> None:
+        """Write the next frame, or hold it back until its findings are there."""
+        on = frame.on
         if not self._judges:
-            if headed:
-                self._lines.append(self.painter.paint(heading(connection, about[4]), INDENT))
-            self._paint(text, lines, remark)
+            if frame.headed:
+                self._lines.append(self.painter.paint(heading(on.connection, int(frame.packet)), INDENT))
+            self._paint(frame)
             return
-        shown = _ShownFrame(_About(connection, about), text, lines, remark)
-        if headed:
-            above = self._headings.get(connection)
-            if above is None:
-                above = self._headings[connection] = _Heading(connection)
-            shown.heading = above
-        self._keep(shown)
-        for place, name, packet, waited in settled:
-            # Named at those that are not written yet.
-            at = self._places.get((connection, place[1], place[2], name))
-            if at is not None:
-                at.remark = SettledBy(packet, waited).text
-
-    def _paint(self, text: str, lines: list[tuple[Line, int]], remark: str) -> None:
-        """Write the lines of a frame. text: the first, if it is plain. remark: stands behind the first."""
-        if self._plain:
-            self._lines.append(self.painter.plain(text, remark))
-            remark = ""
-        for line, hang in lines:
-            self._lines.append(self.painter.paint(line, hang, remark))
-            remark = ""
-
-    def _keep(self, frame: _ShownFrame) -> None:
         if len(self._frames) >= MAX_HELD_FRAMES:
             self._write_older()
         self._frames.append(frame)
-        about = frame.about
-        if about.connection is not self._newest:
-            self._newest = about.connection
-            self._shown.add(about.connection)
-        self._places[about.place] = frame
         if self._index is not None:
             self._index.shown(frame)
+        if frame.begins:
+            on.begun[int(frame.begins)] = frame
+        for number, waited in frame.settled:
+            # Said at those that are not written yet.
+            begun = on.begun.get(number)
+            if begun is not None:
+                begun.remark = settled_text(int(frame.packet), waited)
+
+    def _paint(self, frame: _ShownFrame) -> None:
+        """Write the lines of a frame."""
+        remark = frame.remark
+        if self._plain:
+            self._lines.append(self.painter.plain(self._timeline.plain_line(frame.lines, remark)))
+            for line in frame.lines.below:
+                self._lines.append(self.painter.paint(line, _BELOW))
+            return
+        for line, hang in self._timeline.assembled(frame.lines):
+            self._lines.append(self.painter.paint(line, hang, remark))
+            remark = ""
 
     def found(self, findings: list[Finding]) -> None:
         """These findings are complete."""
@@ -291,14 +313,14 @@ class HeldTimeline:
         index = self._index
         if index is None:
             index = self._index = _Index(self._past, self._held + self._frames)
-        at = self._places.get(place) or index.ends.get(place)
+        at = index.places.get(place) or index.ends.get(place)
         if at is None:
-            if spot.name != END_OF_STREAM and place not in index.written:
+            if spot.name != END_OF_STREAM and place not in index.past:
                 return  # its frame was not asked for
             at = self._before(int(spot.packet))
-            if at is None or at.about.connection is not connection:
+            if at is None or at.on.connection is not connection:
                 self.below(at, [heading(connection)])
-        if finding.rule.partition("/")[2] not in (_NO_CODES if at is None else at.about.codes):
+        if finding.rule.partition("/")[2] not in (_NO_CODES if at is None else at.codes):
             self.below(at, [[("problem", "  !! "), *headline(finding)]])
         reaction = finding.reaction
         if is_objection(reaction):
@@ -326,7 +348,7 @@ class HeldTimeline:
         newest: _ShownFrame | None = None
         for frames in (self._frames, self._held):
             for one in reversed(frames):
-                if one.about.packet <= packet:
+                if one.packet <= packet:
                     return one
                 newest = newest or one
         return newest
@@ -346,10 +368,8 @@ class HeldTimeline:
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""
         self._timeline.forget(connection)
-        self._shown.discard(connection)
-        if self._newest is connection:
-            self._newest = None
-        self._headings.pop(connection, None)
+        self._shown.pop(connection, None)
+        self._newest = None
 
     def flush(self) -> None:
         """What is not held back is to be seen."""
@@ -358,28 +378,31 @@ class HeldTimeline:
 
     def _write_older(self) -> None:
         older, self._held, self._frames = self._held, self._frames, []
-        self._write(older, self._held[-1].about.packet)
+        self._write(older, int(self._held[-1].packet))
 
     def _write(self, frames: list[_ShownFrame], newest: int) -> None:
         """Write frames. newest: headings have the names that were said before this packet; 0 for all names.
 
         What is shown does not depend on how many frames are read at once, but for standard input.
         """
-        lines = self._lines
         index = self._index
         for frame in frames:
-            if frame.heading is not None:
-                self._head(frame.heading, newest if self._holds else frame.about.packet)
-            self._paint(frame.text, frame.lines, frame.remark)
+            if frame.headed:
+                self._head(frame.on, newest if self._holds else int(frame.packet))
+            self._paint(frame)
             if frame.below:
-                lines += frame.below
-            self._places.pop(frame.about.place, None)
+                self._lines += frame.below
+            if frame.begins:
+                frame.on.begun.pop(int(frame.begins), None)
             if index is None:
-                self._past.append(frame.about)
+                self._past.append(frame)
             else:
                 index.wrote(frame)
+            frame.written()
+        lines = self._lines
         if lines:
-            sys.stdout.write("\n".join(lines) + "\n")
+            lines.append("")
+            sys.stdout.write("\n".join(lines))
             sys.stdout.flush()
             self._lines = []
 
@@ -389,9 +412,9 @@ class HeldTimeline:
         self._held, self._frames = [], []
         self._write(frames, 0)
 
-    def _head(self, above: _Heading, packet: int) -> None:
+    def _head(self, on: _ShownConnection, packet: int) -> None:
         """Write a heading, unless it would be the same again."""
-        text = self.painter.paint(heading(above.connection, packet), INDENT)
-        if text != above.text:
-            above.text = text
+        text = self.painter.paint(heading(on.connection, packet), INDENT)
+        if text != on.heading:
+            on.heading = text
             self._lines.append(text)

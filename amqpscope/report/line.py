@@ -29,22 +29,36 @@ class Pen:
         if styles is not None:
             styles.append(style)
 
+    def put_field(self, name: str, text: str) -> None:
+        """The next two parts: the name of a field with its `=`, and the text of its value."""
+        self._texts.append(name)
+        self._texts.append(text)
+        styles = self._styles
+        if styles is not None:
+            styles.append("key")
+            styles.append("")
+
     def put_line(self, line: Line) -> None:
         """The next parts."""
         for style, text in line:
             self.put(style, text)
 
-    @property
-    def text(self) -> str:
-        """The text of all parts."""
-        return "".join(self._texts)
+    def take_text(self) -> str:
+        """The text of all parts. The next part begins a new line."""
+        text = "".join(self._texts)
+        self._texts.clear()
+        if self._styles is not None:
+            self._styles.clear()
+        return text
 
-    @property
-    def line(self) -> Line:
-        """All parts, of a pen that is not plain."""
+    def take_line(self) -> Line:
+        """All parts, of a pen that is not plain. The next part begins a new line."""
         styles = self._styles
         assert styles is not None
-        return list(zip(styles, self._texts, strict=True))
+        line = list(zip(styles, self._texts, strict=True))
+        self._texts.clear()
+        styles.clear()
+        return line
 
 
 def margin(depth: int) -> tuple[str, str]:

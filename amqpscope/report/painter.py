@@ -94,7 +94,8 @@ class Painter:
         remark: stands at the end of the line if there is room for it.
         """
         if self._plain:
-            return self.plain("".join([text for _, text in line]), remark)
+            text = "".join([text for _, text in line])
+            return f"{text}  {remark}" if remark else text.rstrip()
         if remark and (self._width is None or _cells_of(line) + cells(remark) + 2 <= self._width):
             line = [*line, ("dim", f"  {remark}")]
         if self._ascii:
@@ -108,11 +109,9 @@ class Painter:
             return self._join(shortened(line, width))
         return self._join(_wrapped(line, width, hang))
 
-    def plain(self, text: str, remark: str = "") -> str:
-        """A line of which only the text matters (`bare`), without a line end."""
-        if self._ascii:
-            text = text.translate(_ASCII)
-        return f"{text}  {remark}" if remark else text.rstrip()
+    def plain(self, text: str) -> str:
+        """The text of a line of which only this matters (`bare`)."""
+        return text.translate(_ASCII) if self._ascii else text
 
     def _join(self, line: Line) -> str:
         """The parts with their styles; spaces at the end belong to no line."""

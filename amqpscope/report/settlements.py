@@ -23,7 +23,7 @@ from dissectors.amqp10.messaging import Received
 from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.wire import i64
 
-__all__ = ["AnsweredMessages", "Place", "SettledBy", "SettlementLog", "SettlementReader"]
+__all__ = ["AnsweredMessages", "Place", "SettledBy", "SettlementLog", "SettlementReader", "settled_text"]
 
 _NAMED: Final = 16
 """Packets that a frame names of the messages that it answers."""
@@ -33,16 +33,16 @@ Place = tuple[int, int, int]
 
 
 class _Begun:
-    """The frame with which a message began: its connection's number, direction, offset, name, packet and time
-    (ns).
+    """The frame with which a message began: its connection's number, direction, offset, packet and time (ns).
+
+    number: of the message among those of its connection, from 1 on.
     """
 
-    def __init__(self, record: FrameRecord) -> None:
-        frame = record.frame
+    def __init__(self, record: FrameRecord, number: i64) -> None:
         self._stream: int = record.connection.stream
         self._direction: i64 = record.direction
-        self._offset: i64 = frame.offset
-        self.name: str = frame.name
+        self._offset: i64 = record.frame.offset
+        self.number: i64 = number
         self.packet: i64 = record.packet
         self.time: i64 = record.time
 
@@ -80,6 +80,11 @@ def _after(time: i64) -> str:
     return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
 
 
+def settled_text(packet: int, time: i64) -> str:
+    """What settles a message, for people, behind its line: a packet, and how long (ns) that took."""
+    return f"settled in {packet} after {_after(time)}"
+
+
 class SettledBy:
     """The packet that answered a message, and how long (ns) that took."""
 
@@ -90,7 +95,7 @@ class SettledBy:
     @property
     def text(self) -> str:
         """For people, behind a line."""
-        return f"settled in {self.packet} after {_after(self.time)}"
+        return settled_text(self.packet, self.time)
 
     @property
     def json(self) -> str:
@@ -111,9 +116,14 @@ class AnsweredMessages:
         return waited if waited > 0 else 0
 
     @property
-    def settled(self) -> list[tuple[Place, str, int]]:
-        """Of each message the place and the name of its first frame, and how long (ns) it was open."""
-        return [(one.place, one.name, int(self._waited(one))) for one in self._begun]
+    def places(self) -> list[tuple[Place, int]]:
+        """Of each message the place of its first frame, and how long (ns) it was open."""
+        return [(one.place, int(self._waited(one))) for one in self._begun]
+
+    @property
+    def numbers(self) -> list[tuple[int, int]]:
+        """Of each message its number (`SettlementLog.begun`), and how long (ns) it was open."""
+        return [(int(one.number), int(self._waited(one))) for one in self._begun]
 
     @property
     def text(self) -> str:
@@ -132,15 +142,25 @@ class AnsweredMessages:
 
 
 class _Followed:
-    """One connection: its open messages, and what its last frame answers."""
+    """One connection: its open messages, and what its last frame begins and answers."""
 
     def __init__(self) -> None:
         self.open: OrderedDict[object, _Begun] = OrderedDict()
         self.answered: AnsweredMessages | None = None
+        # The number of the message that the last frame begins, 0 if it begins none; and how many have begun.
+        self.begun: i64 = 0
+        self._messages: i64 = 0
 
     def next_frame(self) -> None:
-        """Another frame comes, which answers nothing yet."""
+        """Another frame comes, which begins and answers nothing yet."""
         self.answered = None
+        self.begun = 0
+
+    def message(self, record: FrameRecord) -> _Begun:
+        """A message begins with the last frame."""
+        self._messages += 1
+        self.begun = self._messages
+        return _Begun(record, self._messages)
 
     def begin(self, key: object, begun: _Begun) -> None:
         self.open[key] = begun
@@ -167,7 +187,7 @@ class _Events10(Listener10):
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         if not delivery.settled and delivery.id is not None:
-            self.followed.begin(delivery, _Begun(record))
+            self.followed.begin(delivery, self.followed.message(record))
 
     def disposition(
         self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
@@ -187,9 +207,9 @@ class _Events091(Listener091):
 
     def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
         if content.delivery is None:
-            self.contents[content] = _Begun(record)
+            self.contents[content] = self.followed.message(record)
         elif not content.delivery.no_ack:
-            self.followed.begin(content.delivery, _Begun(record))
+            self.followed.begin(content.delivery, self.followed.message(record))
 
     def content_ended(self, record: FrameRecord, content: SentContent) -> None:
         begun = self.contents.pop(content, None)
@@ -214,12 +234,14 @@ class SettlementLog:
         self._settled = settled
         self._followed: dict[Connection, tuple[_Followed, Conversation091 | None]] = {}
         self.answered: AnsweredMessages | None = None
+        # The number of the message that the last frame begins, among those of its connection; 0 for none.
+        self.begun: i64 = 0
         # The connection of the last frame: nearly always the next one's too.
         self._last: Connection | None = None
         self._known: tuple[_Followed, Conversation091 | None] = (_Followed(), None)
 
     def of(self, record: FrameRecord) -> Link | None:
-        """The link of a frame, which is the next one. `answered` then has what the frame answers."""
+        """The link of a frame, which is the next one. `begun` and `answered` then say more of this frame."""
         connection = record.connection
         if connection is not self._last:
             self._known = self._followed.get(connection) or self._follow(connection)
@@ -230,6 +252,7 @@ class SettlementLog:
         if conversation is not None:
             conversation.take(record)
         self.answered = followed.answered
+        self.begun = followed.begun
         return link
 
     def _follow(self, connection: Connection) -> tuple[_Followed, Conversation091 | None]:
@@ -270,7 +293,7 @@ class SettlementReader:
         answered = self._log.answered
         if answered is None:
             return
-        for place, _, waited in answered.settled:
+        for place, waited in answered.places:
             if len(self.settled) >= MAX_LINKED_MESSAGES:
                 self.full = True
                 return

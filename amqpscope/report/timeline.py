@@ -21,21 +21,20 @@ from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.report.text_renderers import text_renderer
 from amqpscope.report.who import peer_line, who
 from amqpscope.tracking.amqp10.identity import Link
+from dissectors.interface import Frame, Problem
 from dissectors.wire import i64
 from dissectors.wording import count
 
-__all__ = ["TIME_FORMATS", "Clock", "FrameParts", "Timeline", "heading"]
+__all__ = ["TIME_FORMATS", "Clock", "FrameLines", "FrameParts", "Timeline", "heading"]
 
 FrameParts = tuple[tuple[int, int, int, int, str, str, int, bool], Line, list[Line], str]
-"""All that is shown of a frame, whatever is shown of others: what its columns show (packet, time in ns,
-connection, channel, name, style and width of the name, whether the client sends), the rest of its line, and
-the lines below. Of a plain timeline the rest of the line is empty, and its text stands last.
-"""
+"""`FrameLines` as plain values, for other processes: its columns, the rest of its line, and the others."""
 
 _BY_CLIENT: Final = (CLIENT, "C→ ")
 _BY_SERVER: Final = (SERVER, " ←S")
 _NOTHING: Final[Line] = []
 _NONE_BELOW: Final[list[Line]] = []
+_NONE_WRONG: Final[list[Problem]] = []
 
 _NAMES: Final = 256
 """Names of frames that are remembered as wide as their column."""
@@ -97,6 +96,47 @@ def _seconds(nanoseconds: int) -> str:
     return f"{sign}{digits(microseconds // 1_000_000)}.{decimals}"
 
 
+class FrameLines:
+    """What is shown of a frame, whatever is shown of others.
+
+    columns: packet, time (ns), connection, channel, name, style and width of the name, whether the client
+    sends. reported: the rest of its line. text: this as text, of a plain timeline, whose `reported` is empty.
+    below: the lines below it.
+    """
+
+    def __init__(self, columns: tuple[int, int, int, int, str, str, int, bool]) -> None:
+        packet, time, stream, channel, self.name, self.style, name_width, self.by_client = columns
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.stream: i64 = stream
+        self.channel: i64 = channel
+        self.name_width: i64 = name_width
+        self.reported: Line = _NOTHING
+        self.below: list[Line] = _NONE_BELOW
+        self.text: str = ""
+
+    @staticmethod
+    def of(parts: FrameParts) -> "FrameLines":
+        """What `parts` returned."""
+        shown = FrameLines(parts[0])
+        _, shown.reported, shown.below, shown.text = parts
+        return shown
+
+    def parts(self) -> FrameParts:
+        """The same as plain values."""
+        columns = (
+            int(self.packet),
+            int(self.time),
+            int(self.stream),
+            int(self.channel),
+            self.name,
+            self.style,
+            int(self.name_width),
+            self.by_client,
+        )
+        return columns, self.reported, self.below, self.text
+
+
 class Timeline:
     """Lines for frame records. verbosity: 0 one line, 1 all fields, 2 contents and octets of faults too.
 
@@ -109,10 +149,12 @@ class Timeline:
         self._verbosity = verbosity
         self._names = names
         self._plain: bool = plain
-        # What shows the kind of the last frame: nearly always the next one's too.
+        # What shows the kind of the last frame; and each kind, of the last one's dialect.
         self._kind: str = ""
         self._dialect: str = ""
         self._tells: TextRenderer = TextRenderer()
+        self._of_kind: dict[str, TextRenderer] = {}
+        self._pen: Pen = Pen(plain)
         self._seen: set[Connection] = set()
         # Of these, the ones whose heading could not name both peers yet.
         self._unnamed: set[Connection] = set()
@@ -122,9 +164,15 @@ class Timeline:
         self._connection = 1
         self._channel = 1
         self._name = 1
-        # The packet, time and connection of the last frame, and its columns: frames in one packet share them.
-        self._shown: tuple[int, int, int] = (-1, -1, -1)
-        self._columns: str = ""
+        # The packet, time, connection and channel of the last frame, and these columns: most frames of one
+        # packet have the same.
+        self._in_packet: i64 = -1
+        self._at: i64 = -1
+        self._stream: i64 = -1
+        self._on: i64 = -1
+        self._numbers: str = ""
+        self._on_channel: str = ""
+        self._steady: bool = clock.steady
         self._names_shown: dict[str, str] = {}
 
     def heading(self, record: FrameRecord) -> Line | None:
@@ -146,6 +194,10 @@ class Timeline:
         self._unnamed.discard(connection)
         return heading(connection, int(record.packet))
 
+    def begins(self, record: FrameRecord) -> bool:
+        """Whether a heading stands above this frame."""
+        return (self.heading(record) or self.introduction(record)) is not None
+
     def lines(self, record: FrameRecord, link: Link | None) -> list[tuple[Line, int]]:
         """Everything to be shown of one frame: lines, each with the columns before its continuation.
 
@@ -157,60 +209,63 @@ class Timeline:
 
     def frame_lines(self, record: FrameRecord, link: Link | None) -> list[tuple[Line, int]]:
         """The same without the heading."""
-        return self.assembled(self.frame_parts(record, link))
+        return self.assembled(self.made(record, link))
 
-    def assembled(self, parts: FrameParts) -> list[tuple[Line, int]]:
-        """The lines of the next frame, of its parts."""
-        columns, reported, below, _ = parts
-        line, width = self._head(columns)
-        line += reported
+    def assembled(self, frame: FrameLines) -> list[tuple[Line, int]]:
+        """The lines of the next frame."""
+        line, width = self._head(frame)
+        line += frame.reported
         # What went wrong is worth another line on a narrow terminal; the rest is cut.
         hang = -1
-        for style, _ in reported:
+        for style, _ in frame.reported:
             if style == "error":
                 hang = width
                 break
         shown = [(line, hang)]
-        for each in below:
+        for each in frame.below:
             shown.append((each, INDENT + 4))
         return shown
 
-    def plain_line(self, parts: FrameParts) -> str:
-        """The first line of the next frame of a plain timeline, of its parts."""
-        (packet, time, stream, channel, name, _, name_width, by_client), _, _, text = parts
-        numbers = self._numbers(packet, time, stream)
-        by = "C→ " if by_client else " ←S"
-        return f"{numbers}{by} {self._on_channel(channel)} {self._named(name, name_width)}{text}"
+    def plain_line(self, frame: FrameLines, remark: str) -> str:
+        """The first line of the next frame, of a plain timeline. remark: stands behind it."""
+        self._set_columns(frame)
+        by = "C→ " if frame.by_client else " ←S"
+        named = self._named(frame.name, frame.name_width)
+        if remark:
+            return f"{self._numbers}{by} {self._on_channel} {named}{frame.text}  {remark}"
+        return f"{self._numbers}{by} {self._on_channel} {named}{frame.text}".rstrip()
 
-    def frame_parts(self, record: FrameRecord, link: Link | None) -> FrameParts:
-        """What `frame_lines` consists of."""
+    def made(self, record: FrameRecord, link: Link | None) -> FrameLines:
+        """What is shown of a frame, whatever is shown of others."""
         frame = record.frame
         message = record.message
         if frame.kind is not self._kind or frame.dialect is not self._dialect:
-            self._kind = frame.kind
-            self._dialect = frame.dialect
-            self._tells = text_renderer(frame)
+            self._tells = self._renderer(frame)
         tells = self._tells
         plain = self._plain
         guarded, hidden, vague = guard(record, link, self._names, self._verbosity > 0)
-        columns = (
-            int(record.packet),
-            int(record.time),
-            record.connection.stream,
-            int(frame.channel),
-            frame.name,
-            "" if plain else tells.style(frame),
-            int(tells.name_width),
-            record.peer == CLIENT,
+        shown = FrameLines(
+            (
+                int(record.packet),
+                int(record.time),
+                record.connection.stream,
+                int(frame.channel),
+                frame.name,
+                "" if plain else tells.style(frame),
+                tells.name_width,
+                record.peer == CLIENT,
+            )
         )
-        pen = Pen(plain)
+        pen = self._pen
         tells.write(pen, frame, link, message, vague)
-        reported = _NOTHING if plain else pen.line
-        text = pen.text if plain else ""
+        if plain:
+            shown.text = pen.take_text()
+        else:
+            shown.reported = pen.take_line()
         verbosity = self._verbosity
-        wrong = [] if message is None else FORMS.of(frame).message_problems(record)
+        wrong = _NONE_WRONG if message is None else FORMS.of(frame).message_problems(record)
         if not frame.problems and not verbosity and not wrong:
-            return columns, reported, _NONE_BELOW, text
+            return shown
         below: list[Line] = []
         if verbosity:
             below.append(_evidence(record))
@@ -230,35 +285,49 @@ class Timeline:
                 below += details.octets(frame, tells.shown_octets(frame), guarded)
             if wrong:
                 below += tells.message_octets(message, hidden)
-        return columns, reported, below, text
+        shown.below = below
+        return shown
+
+    def _renderer(self, frame: Frame) -> TextRenderer:
+        """What shows this kind of frame, which is another one than that of the last frame."""
+        if frame.dialect is not self._dialect:
+            self._of_kind = {}
+        self._kind = frame.kind
+        self._dialect = frame.dialect
+        known = self._of_kind.get(frame.kind)
+        if known is None:
+            known = self._of_kind[frame.kind] = text_renderer(frame)
+        return known
 
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""
         self._seen.discard(connection)
         self._unnamed.discard(connection)
 
-    def _head(self, shown: tuple[int, int, int, int, str, str, int, bool]) -> tuple[Line, int]:
+    def _head(self, frame: FrameLines) -> tuple[Line, int]:
         """The columns before the details, and how wide they are."""
-        packet, time, stream, channel, name, style, name_width, by_client = shown
-        numbers = self._numbers(packet, time, stream)
-        on_channel = self._on_channel(channel)
-        called = self._named(name, name_width)
+        self._set_columns(frame)
+        called = self._named(frame.name, frame.name_width)
         line: Line = [
-            ("dim", numbers),
-            _BY_CLIENT if by_client else _BY_SERVER,
-            ("dim", f" {on_channel} "),
-            (style, called),
+            ("dim", self._numbers),
+            _BY_CLIENT if frame.by_client else _BY_SERVER,
+            ("dim", f" {self._on_channel} "),
+            (frame.style, called),
         ]
-        return line, len(numbers) + 3 + self._channel + 2 + len(called)
+        return line, len(self._numbers) + 3 + self._channel + 2 + len(called)
 
-    def _numbers(self, in_packet: int, at: int, stream: int) -> str:
-        """The columns packet, time and connection."""
-        shown = (in_packet, at, stream)
-        if shown == self._shown and self._clock.steady:
-            return self._columns
-        packet = str(in_packet)
-        time = self._clock.show(at)
-        number = digits(stream)
+    def _set_columns(self, frame: FrameLines) -> None:
+        """Have the columns of a frame in `_numbers` and `_on_channel`."""
+        same = frame.packet == self._in_packet and frame.time == self._at and frame.stream == self._stream
+        if same and frame.channel == self._on and self._steady:
+            return
+        self._in_packet = frame.packet
+        self._at = frame.time
+        self._stream = frame.stream
+        self._on = frame.channel
+        packet = digits(frame.packet)
+        time = self._clock.show(frame.time)
+        number = digits(frame.stream)
         # Most numbers are as wide as their column.
         if len(packet) != self._packet:
             self._packet = max(self._packet, len(packet))
@@ -269,19 +338,14 @@ class Timeline:
         if len(number) != self._connection:
             self._connection = max(self._connection, len(number))
             number = number.rjust(self._connection)
-        self._shown = shown
-        self._columns = f"{packet} {time} {number} "
-        return self._columns
+        self._numbers = f"{packet} {time} {number} "
+        channel = "" if frame.channel < 0 else digits(frame.channel)
+        if len(channel) != self._channel:
+            self._channel = max(self._channel, len(channel))
+            channel = channel.rjust(self._channel)
+        self._on_channel = channel
 
-    def _on_channel(self, channel: int) -> str:
-        """The column channel."""
-        text = "" if channel < 0 else digits(channel)
-        if len(text) != self._channel:
-            self._channel = max(self._channel, len(text))
-            text = text.rjust(self._channel)
-        return text
-
-    def _named(self, name: str, width: int) -> str:
+    def _named(self, name: str, width: i64) -> str:
         """The column name. width: that of the names of its protocol."""
         if width > self._name:
             self._name = width

@@ -11,6 +11,7 @@ from amqpscope.report.printable import printable, quoted, word
 from amqpscope.report.secrets import hides_octets, is_secret_key, size_of
 from dissectors.interface import Body, BodyField
 from dissectors.values import Moment, Pairs, Raw
+from dissectors.wire import i64
 from dissectors.wording import count
 
 __all__ = ["BRIEF", "ValueText", "first", "hidden_text", "items_text", "octets_text", "text_word"]
@@ -30,18 +31,29 @@ def text_word(text: str, most: int = BRIEF) -> str:
     return word(without_password(text), most)
 
 
+def _is_printable(octets: bytes) -> bool:
+    """Whether octets are printable ASCII."""
+    at: i64 = 0
+    end: i64 = len(octets)
+    while at < end:
+        octet: i64 = octets[at]
+        if octet < 0x20 or octet >= 0x7F:
+            return False
+        at += 1
+    return True
+
+
 def octets_text(octets: bytes, most: int = BRIEF) -> str:
     """Octets as a quoted string if they are printable ASCII, else in hex."""
-    if octets.isascii():
-        text = octets.decode("ascii")
-        if text.isprintable():
-            if most and len(text) > most:
-                text = text[: most - 1] + "…"
-            if "\\" in text or '"' in text:
-                text = text.replace("\\", "\\\\").replace('"', '\\"')
-            return 'b"' + text + '"'
-    shown = octets[: most // 2] if most else octets
-    return f"0x{shown.hex()}" + ("…" if len(shown) < len(octets) else "")
+    if not _is_printable(octets):
+        shown = octets[: most // 2] if most else octets
+        return "0x" + shown.hex() + ("…" if len(shown) < len(octets) else "")
+    text = octets.decode("ascii")
+    if most and len(text) > most:
+        text = text[: most - 1] + "…"
+    if "\\" in text or '"' in text:
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return 'b"' + text + '"'
 
 
 def first(items: list[object], most: int) -> list[object]:

@@ -28,7 +28,7 @@ from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, in_quotes, printable
 from amqpscope.report.suppressed import excuse
-from amqpscope.report.timeline import Clock, FrameParts, Timeline, heading
+from amqpscope.report.timeline import Clock, FrameLines, FrameParts, Timeline, heading
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.peer_error import FIN, RST
@@ -227,15 +227,16 @@ class Verdicts:
         if made is None:
             made = frames_around(finding.spot, finding.around, finding.around_links)
         missing = finding.frame == _END
-        for at_fault, direction, (columns, reported, below, text) in made:
+        for at_fault, direction, parts in made:
             if not at_fault and not around_it:
                 continue
-            if missing and columns[0] > int(finding.packet):
+            frame = FrameLines.of(parts)
+            if missing and frame.packet > finding.packet:
                 shown.append((self._end(finding), -1))
                 missing = False
             # Who is the client may be known only now. What is wrong with the frame is the finding itself.
-            columns = (*columns[:-1], finding.connection.peer(direction) == CLIENT)
-            line, _ = timeline.assembled((columns, reported, below, text))[0]
+            frame.by_client = finding.connection.peer(direction) == CLIENT
+            line, _ = timeline.assembled(frame)[0]
             mark = ">>" if at_fault else ""
             shown.append(([("problem", f"{mark:>{_MARK}}"), *line], -1))
         if missing:
@@ -265,7 +266,7 @@ def frames_around(
     at_fault = spot.among([record for record, _ in around])
     timeline = Timeline(Clock("r"), 0, LinkNames())
     return [
-        (at == at_fault, int(record.direction), timeline.frame_parts(record, link))
+        (at == at_fault, int(record.direction), timeline.made(record, link).parts())
         for at, (record, link) in enumerate(around)
     ]
 

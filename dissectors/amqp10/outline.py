@@ -16,8 +16,11 @@ __all__ = [
     "OPTIONAL",
     "SECTIONS",
     "TYPED",
+    "behind",
     "delivery_count",
     "entries",
+    "field_count",
+    "first_field",
     "is_media_type",
     "is_uuid",
     "message_id",
@@ -139,7 +142,7 @@ def section_ends(octets: bytes, pos: i64, end: i64) -> list[int]:
     """Where each section of a message ends that `outline` knows to be sound."""
     ends: list[int] = []
     while pos < end:
-        pos = _behind(octets, pos + 3, end)
+        pos = behind(octets, pos + 3, end)
         if pos < 0:
             return []
         ends.append(pos)
@@ -170,7 +173,7 @@ def entries(octets: bytes, pos: i64, end: i64) -> list[int]:
     at = _items(octets, first)
     while count > 0 and at >= 0:
         places.append(at)
-        at = _behind(octets, at, end)
+        at = behind(octets, at, end)
         count -= 1
     places.append(at)
     return places if at >= 0 else []
@@ -197,7 +200,19 @@ def pairs(octets: bytes, pos: i64) -> int:
     return int(_count(octets, pos + 3) // 2)
 
 
-def _behind(octets: bytes, pos: i64, end: i64) -> i64:
+def field_count(octets: bytes, pos: i64) -> i64:
+    """How many fields the composite has whose section begins at `pos` and is sound."""
+    if octets[pos + 3] == 0x45:
+        return 0
+    return _count(octets, pos + 3)
+
+
+def first_field(octets: bytes, pos: i64) -> i64:
+    """Where the first of them stands, if there is one."""
+    return _items(octets, pos + 3)
+
+
+def behind(octets: bytes, pos: i64, end: i64) -> i64:
     """The index behind a value that is known to be sound, or -1: nothing in it is looked at."""
     if pos >= end:
         return -1

@@ -44,7 +44,7 @@ def details(frame: Frame, message: Amqp091Message | None, guarded: bool) -> Line
     """
     pen = Pen(False)
     write(pen, frame, message, guarded)
-    return pen.line
+    return pen.take_line()
 
 
 def write(pen: Pen, frame: Frame, message: Amqp091Message | None, guarded: bool) -> None:

@@ -12,21 +12,33 @@ from amqpscope.report.line import Pen
 from amqpscope.report.value_text import text_word
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
-from dissectors.amqp091.methods import BasicAck, BasicDeliver, BasicProperties, BasicPublish
+from dissectors.amqp091.methods import (
+    BASIC_PROPERTIES,
+    HAS_RESERVED,
+    PROPERTY_FLAGS,
+    PROPERTY_KINDS,
+    BasicAck,
+    BasicDeliver,
+    BasicPublish,
+)
 from dissectors.amqp091.tables import FieldTable
 from dissectors.amqp091.values import Amqp091Timestamp
-from dissectors.wire import i64
+from dissectors.wire import i64, u32, u64
 
 __all__ = ["frequent_header", "frequent_method"]
 
-_PROPERTIES: Final = 14
 _BASIC: Final = 60
 
 _REMEMBERED: Final = 4096
 _SHORT: Final = 160
 """Characters or octets of a value whose text is remembered: most messages have few names and tables."""
 
+_NAMES: Final[list[str]] = [field.name + "=" for field in BASIC_PROPERTIES.fields]
+_HEADERS: Final = 2
+"""The number of the table among the properties, which stands behind the others."""
+
 _words: Final[dict[str, str]] = {}
+_values: Final[dict[bytes, str]] = {}
 _tables: Final[dict[bytes, str]] = {}
 _moments: Final[dict[int, str]] = {}
 
@@ -66,33 +78,42 @@ def frequent_method(pen: Pen, method: Method) -> bool:
 
 
 def frequent_header(pen: Pen, header: ContentHeader) -> bool:
-    """Put down the line of a content header of class basic with sound properties; False for any other."""
-    if not header.sound or header.class_id != _BASIC or header.weight != 0:
-        return False
-    properties: BasicProperties = header.properties()
-    if properties.present != _PROPERTIES or properties.odd is not None or properties.reserved is not None:
+    """Put down the line of a content header of class basic with sound properties; False for any other.
+
+    The properties are read where they stand: to make an object of them takes twice as long as all the rest.
+    """
+    if not header.sound or header.class_id != _BASIC or header.weight != 0 or header.flags & HAS_RESERVED:
         return False
     if header.body_size >= 0:
-        pen.put("key", "body-size=")
-        pen.put("", f"{header.body_size} ")
-    _name(pen, "content-type=", properties.content_type)
-    _name(pen, "content-encoding=", properties.content_encoding)
-    _number(pen, "delivery-mode=", properties.delivery_mode)
-    _number(pen, "priority=", properties.priority)
-    _name(pen, "correlation-id=", properties.correlation_id)
-    _name(pen, "reply-to=", properties.reply_to)
-    _name(pen, "expiration=", properties.expiration)
-    _name(pen, "message-id=", properties.message_id)
-    if properties.timestamp >= 0:
-        pen.put("key", "timestamp=")
-        pen.put("", _moment(properties.timestamp))
-    _name(pen, "type=", properties.type)
-    _name(pen, "user-id=", properties.user_id)
-    _name(pen, "app-id=", properties.app_id)
-    headers = properties.headers
-    if headers is not None and len(headers.octets):
-        pen.put("key", "headers=")
-        pen.put("", _table(headers))
+        pen.put_field("body-size=", f"{header.body_size} ")
+    octets = header.octets
+    left = header.flags & PROPERTY_FLAGS
+    bit: i64 = 0x8000
+    number: i64 = 0
+    at: i64 = 0
+    table = b""
+    while left != 0:
+        if left & bit != 0:
+            left -= bit
+            kind: i64 = PROPERTY_KINDS[number]
+            if kind == 0x73:  # s
+                behind = at + 1 + octets[at]
+                pen.put_field(_NAMES[number], _value(octets[at + 1 : behind]))
+                at = behind
+            elif kind == 0x6F:  # o
+                pen.put_field(_NAMES[number], digits(octets[at]) + " ")
+                at += 1
+            elif kind == 0x46:  # F
+                behind = at + 4 + u32(octets, at)
+                table = octets[at + 4 : behind]
+                at = behind
+            else:
+                pen.put_field(_NAMES[number], _moment(u64(octets, at)))
+                at += 8
+        bit >>= 1
+        number += 1
+    if table:
+        pen.put_field(_NAMES[_HEADERS], _table(table))
     return True
 
 
@@ -106,14 +127,19 @@ def _name(pen: Pen, name: str, text: str | None) -> None:
             if len(_words) >= _REMEMBERED:
                 _words.clear()
             _words[text] = known
-    pen.put("key", name)
-    pen.put("", known)
+    pen.put_field(name, known)
 
 
-def _number(pen: Pen, name: str, number: i64) -> None:
-    if number >= 0:
-        pen.put("key", name)
-        pen.put("", digits(number) + " ")
+def _value(octets: bytes) -> str:
+    """The text of a short string, and a space."""
+    known = _values.get(octets)
+    if known is None:
+        known = text_word(octets.decode("utf-8")) + " "
+        if len(octets) <= _SHORT:
+            if len(_values) >= _REMEMBERED:
+                _values.clear()
+            _values[octets] = known
+    return known
 
 
 def _moment(timestamp: int) -> str:
@@ -126,11 +152,11 @@ def _moment(timestamp: int) -> str:
     return known
 
 
-def _table(table: FieldTable) -> str:
-    octets = table.octets
+def _table(octets: bytes) -> str:
+    """The text of a table that is not empty, and a space."""
     known = _tables.get(octets)
     if known is None:
-        known = TEXT.value(table) + " "
+        known = TEXT.value(FieldTable(octets)) + " "
         if len(octets) <= _SHORT:
             if len(_tables) >= _REMEMBERED:
                 _tables.clear()

@@ -55,7 +55,7 @@ def details(frame: Frame, link: Link | None, message: Message | None, guarded: b
     """The part of a frame's line behind its name. guarded: its octets may be a secret; show only numbers."""
     pen = Pen(False)
     write(pen, frame, link, message, guarded)
-    return pen.line
+    return pen.take_line()
 
 
 def write(pen: Pen, frame: Frame, link: Link | None, message: Message | None, guarded: bool) -> None:
@@ -119,8 +119,7 @@ def _shown(known: dict[str, str], text: str, most: int) -> str:
 def _put_number(pen: Pen, name: str, value: int | None) -> None:
     """A number, if it is present. name: with its `=`."""
     if value is not None:
-        pen.put("key", name)
-        pen.put("", f"{value} ")
+        pen.put_field(name, f"{value} ")
 
 
 def _put_address(pen: Pen, link: Link | None, handle: int | None) -> None:
@@ -136,8 +135,7 @@ def _put_address(pen: Pen, link: Link | None, handle: int | None) -> None:
 def _put_name(pen: Pen, link: Link | None) -> None:
     """What `name_parts` gives."""
     if link is not None and link.address is not None and link.address != link.name:
-        pen.put("key", "link=")
-        pen.put("", _shown(_names, link.name, _NAME))
+        pen.put_field("link=", _shown(_names, link.name, _NAME))
 
 
 def _link(link: Link | None, handle: int | None) -> Line:
@@ -155,14 +153,14 @@ def address_parts(link: Link | None, handle: int | None) -> Line:
     """The link's address alone; its name where it has none, its handle where its attach is not known."""
     pen = Pen(False)
     _put_address(pen, link, handle)
-    return pen.line
+    return pen.take_line()
 
 
 def name_parts(link: Link | None) -> Line:
     """The link's name, where its address stands before."""
     pen = Pen(False)
     _put_name(pen, link)
-    return pen.line
+    return pen.take_line()
 
 
 def error_parts(error: Error | DraftError | None) -> tuple[Line, Line]:
@@ -227,8 +225,7 @@ def _transfer(
     _put_name(pen, link)
     tag = transfer.delivery_tag
     if tag is not None:
-        pen.put("key", "tag=")
-        pen.put("", octets_text(tag, 2 * _HEX_TAG))
+        pen.put_field("tag=", octets_text(tag, 2 * _HEX_TAG))
 
 
 def _put_payload(pen: Pen, frame: Frame) -> None:
@@ -286,10 +283,8 @@ def _flow(pen: Pen, flow: Flow, link: Link | None) -> None:
     if flow.echo:
         pen.put("", "echo ")
     _put_name(pen, link)
-    pen.put("key", "incoming-window=")
-    pen.put("", _window(flow.incoming_window, flow.next_incoming_id))
-    pen.put("key", "outgoing-window=")
-    pen.put("", _window(flow.outgoing_window, flow.next_outgoing_id))
+    pen.put_field("incoming-window=", _window(flow.incoming_window, flow.next_incoming_id))
+    pen.put_field("outgoing-window=", _window(flow.outgoing_window, flow.next_outgoing_id))
 
 
 def _window(size: int | None, start: int | None) -> str:

@@ -13,7 +13,7 @@ from amqpscope.report.line import Pen
 from amqpscope.report.value_text import octets_text, text_word
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.message import Message
-from dissectors.amqp10.outline import entries, pairs
+from dissectors.amqp10.outline import behind, field_count, first_field, pairs
 from dissectors.wire import i64
 
 __all__ = ["VALUE", "describe_sound"]
@@ -31,23 +31,7 @@ _DATA_CODE: Final = 0x75
 _VALUE_CODE: Final = 0x77
 
 _BODIES: Final[list[str]] = ["data", "amqp-sequence", "amqp-value"]
-
-# Fields of properties in the order in which they are shown: their numbers in the list, and their names.
-_SHOWN: Final[list[int]] = [0, 5, 3, 2, 4, 10, 6]
-_NAMES: Final[list[str]] = [
-    "message-id=",
-    "correlation-id=",
-    "subject=",
-    "to=",
-    "reply-to=",
-    "group-id=",
-    "content-type=",
-]
-_IDS: Final = 2
-"""So many of them, the first ones, may be of several types."""
-
-_TO: Final = 3
-"""Of `_SHOWN`: the address that may be the link's."""
+_ONE_BODY: Final[list[str]] = [f"{kind} " for kind in _BODIES]
 
 _texts: Final[dict[bytes, str]] = {}
 
@@ -59,24 +43,25 @@ def describe_sound(pen: Pen, message: Message, link: Link | None) -> None:
     pen.put("", "1 octet " if size == 1 else digits(size) + " octets ")
     bodies: list[int] = []
     start: i64 = 0
-    for behind in message.section_ends():
-        end: i64 = behind
+    whole: i64 = len(octets)
+    while 0 <= start < whole:
+        end = behind(octets, start + 3, whole)
         code: i64 = octets[start + 2]
         if code == _PROPERTIES_CODE:
             _properties(pen, octets, start, end, link)
         elif code == _APPLICATION_CODE:
-            pen.put("key", "application-properties=")
-            pen.put("", digits(pairs(octets, start)) + " ")
+            pen.put_field("application-properties=", digits(pairs(octets, start)) + " ")
         elif _DATA_CODE <= code <= _VALUE_CODE:
             bodies.append(code - _DATA_CODE)
         start = end
     if bodies:
-        pen.put("key", "body=")
-        pen.put("", _BODIES[bodies[0]] + " " if len(bodies) == 1 else _kinds(bodies))
+        pen.put_field("body=", _kinds(bodies))
 
 
 def _kinds(bodies: list[int]) -> str:
-    """Several sections of a body: how many of each kind, and a space."""
+    """The sections of a body: how many of each kind, and a space."""
+    if len(bodies) == 1:
+        return _ONE_BODY[bodies[0]]
     numbers: dict[str, int] = {}
     for kind in bodies:
         numbers[_BODIES[kind]] = numbers.get(_BODIES[kind], 0) + 1
@@ -84,19 +69,47 @@ def _kinds(bodies: list[int]) -> str:
 
 
 def _properties(pen: Pen, octets: bytes, start: i64, end: i64, link: Link | None) -> None:
-    places = entries(octets, start, end)
-    last: i64 = len(places) - 1
-    shown: i64 = 0
-    while shown < 7:
-        index: i64 = _SHOWN[shown]
-        if index < last:
-            at: i64 = places[index]
-            if octets[at] != 0x40:
-                value = octets[at : places[index + 1]]
-                if shown != _TO or link is None or link.address is None or _string(value) != link.address:
-                    pen.put("key", _NAMES[shown])
-                    pen.put("", _id_text(value) if shown < _IDS else _word(value))
-        shown += 1
+    message_id = correlation_id = subject = to = reply_to = group_id = content_type = ""
+    count = field_count(octets, start)
+    at = first_field(octets, start)
+    index: i64 = 0
+    while index < count and index <= 10:
+        if octets[at] == 0x40:
+            at += 1
+        else:
+            after = behind(octets, at, end)
+            value = octets[at:after]
+            at = after
+            if index == 0:
+                message_id = _id_text(value)
+            elif index == 2:
+                if link is None or link.address is None or _string(value) != link.address:
+                    to = _word(value)
+            elif index == 3:
+                subject = _word(value)
+            elif index == 4:
+                reply_to = _word(value)
+            elif index == 5:
+                correlation_id = _id_text(value)
+            elif index == 6:
+                content_type = _word(value)
+            elif index == 10:
+                group_id = _word(value)
+        index += 1
+    if message_id:
+        pen.put_field("message-id=", message_id)
+    if correlation_id:
+        pen.put_field("correlation-id=", correlation_id)
+    if subject:
+        pen.put_field("subject=", subject)
+    if to:
+        pen.put_field("to=", to)
+    if reply_to:
+        pen.put_field("reply-to=", reply_to)
+    if group_id:
+        pen.put_field("group-id=", group_id)
+    if content_type:
+        pen.put_field("content-type=", content_type)
 
 
 def _string(value: bytes) -> str:

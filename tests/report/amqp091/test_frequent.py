@@ -70,7 +70,7 @@ def test_methods(octets: bytes) -> None:
     assert isinstance(method, Method)
     pen = Pen(False)
     assert frequent_method(pen, method)
-    assert pen.line == describe_arguments(method)
+    assert pen.take_line() == describe_arguments(method)
 
 
 @settings(max_examples=MANY, deadline=None)
@@ -83,4 +83,4 @@ def test_content_headers(properties: Any, size: int) -> None:
     quick = frequent_header(pen, header)
     assert quick or not header.sound
     if quick:
-        assert pen.line == describe_header(header)
+        assert pen.take_line() == describe_header(header)

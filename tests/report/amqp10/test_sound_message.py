@@ -63,7 +63,7 @@ def both(octets: bytes, link: Link | None) -> tuple[Line, Line] | None:
     slow: Line = []
     describe_sound(quick, message, link)
     describe_decoded(slow, message, link)
-    return quick.line, slow
+    return quick.take_line(), slow
 
 
 @settings(max_examples=MANY)
