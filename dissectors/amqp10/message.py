@@ -153,11 +153,6 @@ class Message(Assembled):
         self._join()
         return int(delivery_count(self._buffer, self._start, self._end))
 
-    def section_ends(self) -> list[int]:
-        """Where in its octets each section of a message ends whose outline is known."""
-        octets = self.octets
-        return section_ends(octets, 0, len(octets))
-
     def section_octets(self) -> list[bytes]:
         """The octets of each section of a message whose outline is known, its descriptor included."""
         self._join()
