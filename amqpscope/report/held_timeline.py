@@ -4,6 +4,7 @@ Findings may need later frames. The newest frames are therefore held back, and w
 come than MAX_HELD_FRAMES: then such findings stand in their places. Later ones are shown where they come.
 """
 
+import os
 import sys
 from collections import OrderedDict, deque
 from typing import Final
@@ -175,7 +176,8 @@ class HeldTimeline:
         self._verbosity: int = verbosity
         self._held: list[_ShownFrame] = []
         self._frames: list[_ShownFrame] = []
-        self._lines: list[str] = []
+        # What is to be written, in UTF-8.
+        self._written: list[bytes] = []
         # The newest frames that are written: a late finding may be about one of them.
         self._past: deque[_ShownFrame] = deque(maxlen=MAX_PLACED_FRAMES // 2)
         # Where a finding belongs. Most captures have none, so None before the first one.
@@ -271,7 +273,7 @@ class HeldTimeline:
         on = frame.on
         if not self._judges:
             if frame.headed:
-                self._lines.append(self.painter.paint(heading(on.connection, int(frame.packet)), INDENT))
+                self.add(self.painter.paint(heading(on.connection, int(frame.packet)), INDENT))
             self._paint(frame)
             return
         if len(self._frames) >= MAX_HELD_FRAMES:
@@ -291,12 +293,12 @@ class HeldTimeline:
         """Write the lines of a frame."""
         remark = frame.remark
         if self._plain:
-            self._lines.append(self.painter.plain(self._timeline.plain_line(frame.lines, remark)))
+            self._timeline.write_plain(self._written, frame.lines, remark)
             for line in frame.lines.below:
-                self._lines.append(self.painter.paint(line, _BELOW))
+                self.add(self.painter.paint(line, _BELOW))
             return
         for line, hang in self._timeline.assembled(frame.lines):
-            self._lines.append(self.painter.paint(line, hang, remark))
+            self.add(self.painter.paint(line, hang, remark))
             remark = ""
 
     def found(self, findings: list[Finding]) -> None:
@@ -335,7 +337,7 @@ class HeldTimeline:
         often = f", {times + 1} times" if times else ""
         painted = self.painter.paint([("note", "  -> "), ("", f"{finding}{often}: {text}")], _BELOW)
         if at is None:
-            self._lines.append(painted)
+            self.add(painted)
         elif times:
             at.below[line] = painted
             at.put_answer(finding + text, line, times + 1)
@@ -357,13 +359,14 @@ class HeldTimeline:
         """Put lines below a frame, or None: below what was written."""
         texts = [self.painter.paint(line, _BELOW) for line in lines]
         if at is None:
-            self._lines += texts
+            for text in texts:
+                self.add(text)
         else:
             at.put_below(texts)
 
     def add(self, text: str) -> None:
         """A line that is written behind what was written."""
-        self._lines.append(text)
+        self._written.append(f"{text}\n".encode("utf-8", "backslashreplace"))
 
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""
@@ -390,8 +393,8 @@ class HeldTimeline:
             if frame.headed:
                 self._head(frame.on, newest if self._holds else int(frame.packet))
             self._paint(frame)
-            if frame.below:
-                self._lines += frame.below
+            for text in frame.below:
+                self.add(text)
             if frame.begins:
                 frame.on.begun.pop(int(frame.begins), None)
             if index is None:
@@ -399,12 +402,9 @@ class HeldTimeline:
             else:
                 index.wrote(frame)
             frame.written()
-        lines = self._lines
-        if lines:
-            lines.append("")
-            sys.stdout.write("\n".join(lines))
-            sys.stdout.flush()
-            self._lines = []
+        if self._written:
+            _write_out(b"".join(self._written))
+            self._written = []
 
     def write_all(self) -> None:
         """Write what is held back, too."""
@@ -417,4 +417,15 @@ class HeldTimeline:
         text = self.painter.paint(heading(on.connection, packet), INDENT)
         if text != on.heading:
             on.heading = text
-            self._lines.append(text)
+            self.add(text)
+
+
+def _write_out(octets: bytes) -> None:
+    """Write UTF-8 to standard output, as octets if it takes them as they are."""
+    output = sys.stdout
+    if output.encoding == "utf-8" and os.linesep == "\n" and hasattr(output, "buffer"):
+        output.flush()
+        output.buffer.write(octets)
+    else:
+        output.write(octets.decode("utf-8"))
+    output.flush()

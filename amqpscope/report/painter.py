@@ -74,8 +74,6 @@ class Painter:
                 if style:
                     before, _, after = Style.parse(style).render("\0", color_system=system).partition("\0")
                     self._styles[name] = (before, after)
-        # Neither styles nor a width nor the encoding matter.
-        self._plain = self.bare and not self._ascii
 
     @property
     def width(self) -> int | None:
@@ -84,8 +82,8 @@ class Painter:
 
     @property
     def bare(self) -> bool:
-        """Whether neither styles nor a width matter, so that only the text of a line does."""
-        return self._width is None and not self._styles
+        """Whether only the text of a line matters: no style, no width, and no sign to be replaced."""
+        return self._width is None and not self._styles and not self._ascii
 
     def paint(self, line: Line, hang: int = -1, remark: str = "") -> str:
         """One line, without a line end.
@@ -93,7 +91,7 @@ class Painter:
         What is wider than the output is cut, or, with `hang`, goes on in a new line behind so many spaces.
         remark: stands at the end of the line if there is room for it.
         """
-        if self._plain:
+        if self.bare:
             text = "".join([text for _, text in line])
             return f"{text}  {remark}" if remark else text.rstrip()
         if remark and (self._width is None or _cells_of(line) + cells(remark) + 2 <= self._width):
@@ -108,10 +106,6 @@ class Painter:
         if hang < 0:
             return self._join(shortened(line, width))
         return self._join(_wrapped(line, width, hang))
-
-    def plain(self, text: str) -> str:
-        """The text of a line of which only this matters (`bare`)."""
-        return text.translate(_ASCII) if self._ascii else text
 
     def _join(self, line: Line) -> str:
         """The parts with their styles; spaces at the end belong to no line."""

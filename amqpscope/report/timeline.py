@@ -32,6 +32,8 @@ FrameParts = tuple[tuple[int, int, int, int, str, str, int, bool], Line, list[Li
 
 _BY_CLIENT: Final = (CLIENT, "C→ ")
 _BY_SERVER: Final = (SERVER, " ←S")
+_WRITTEN_CLIENT: Final = "C→ ".encode()
+_WRITTEN_SERVER: Final = " ←S".encode()
 _NOTHING: Final[Line] = []
 _NONE_BELOW: Final[list[Line]] = []
 _NONE_WRONG: Final[list[Problem]] = []
@@ -141,7 +143,7 @@ class Timeline:
     """Lines for frame records. verbosity: 0 one line, 1 all fields, 2 contents and octets of faults too.
 
     names: has been asked for the link of every record before this one is shown. plain: of a frame's line only
-    the text is shown (`plain_line`), so styles are not asked for.
+    the text is shown (`write_plain`), so styles are not asked for.
     """
 
     def __init__(self, clock: Clock, verbosity: int, names: LinkNames, plain: bool = False) -> None:
@@ -172,6 +174,9 @@ class Timeline:
         self._on: i64 = -1
         self._numbers: str = ""
         self._on_channel: str = ""
+        # Of a plain timeline, the same as they are written.
+        self._numbers_written: bytes = b""
+        self._channel_written: bytes = b""
         self._steady: bool = clock.steady
         self._names_shown: dict[str, str] = {}
 
@@ -226,14 +231,20 @@ class Timeline:
             shown.append((each, INDENT + 4))
         return shown
 
-    def plain_line(self, frame: FrameLines, remark: str) -> str:
-        """The first line of the next frame, of a plain timeline. remark: stands behind it."""
+    def write_plain(self, into: list[bytes], frame: FrameLines, remark: str) -> None:
+        """Put the first line of the next frame into a list, in parts: of a plain timeline, with its line end.
+
+        remark: stands behind it. A part without arrows takes an octet a character, and is quickly made UTF-8.
+        """
         self._set_columns(frame)
-        by = "C→ " if frame.by_client else " ←S"
-        named = self._named(frame.name, frame.name_width)
+        into.append(self._numbers_written)
+        into.append(_WRITTEN_CLIENT if frame.by_client else _WRITTEN_SERVER)
+        into.append(self._channel_written)
+        text = f"{self._named(frame.name, frame.name_width)}{frame.text}"
         if remark:
-            return f"{self._numbers}{by} {self._on_channel} {named}{frame.text}  {remark}"
-        return f"{self._numbers}{by} {self._on_channel} {named}{frame.text}".rstrip()
+            into.append(f"{text}  {remark}\n".encode())
+        else:
+            into.append(f"{text.rstrip()}\n".encode())
 
     def made(self, record: FrameRecord, link: Link | None) -> FrameLines:
         """What is shown of a frame, whatever is shown of others."""
@@ -344,6 +355,9 @@ class Timeline:
             self._channel = max(self._channel, len(channel))
             channel = channel.rjust(self._channel)
         self._on_channel = channel
+        if self._plain:
+            self._numbers_written = self._numbers.encode("utf-8")
+            self._channel_written = f" {channel} ".encode()
 
     def _named(self, name: str, width: i64) -> str:
         """The column name. width: that of the names of its protocol."""
