@@ -139,6 +139,9 @@ class FrameLines:
         return columns, self.reported, self.below, self.text
 
 
+_NO_FRAME: Final = FrameLines((-1, -1, -1, -1, "", "", 0, False))
+
+
 class Timeline:
     """Lines for frame records. verbosity: 0 one line, 1 all fields, 2 contents and octets of faults too.
 
@@ -151,10 +154,8 @@ class Timeline:
         self._verbosity = verbosity
         self._names = names
         self._plain: bool = plain
-        # What shows the kind of the last frame; and each kind, of the last one's dialect.
-        self._kind: str = ""
+        # What shows each kind of frame, in the dialect of the last one.
         self._dialect: str = ""
-        self._tells: TextRenderer = TextRenderer()
         self._of_kind: dict[str, TextRenderer] = {}
         self._pen: Pen = Pen(plain)
         self._seen: set[Connection] = set()
@@ -166,18 +167,13 @@ class Timeline:
         self._connection = 1
         self._channel = 1
         self._name = 1
-        # The packet, time, connection and channel of the last frame, and these columns: most frames of one
-        # packet have the same.
-        self._in_packet: i64 = -1
-        self._at: i64 = -1
-        self._stream: i64 = -1
-        self._on: i64 = -1
+        # The last frame, and its columns before the name: most frames of one packet have the same.
+        self._last: FrameLines = _NO_FRAME
         self._numbers: str = ""
         self._on_channel: str = ""
         # Of a plain timeline, the same as they are written.
         self._numbers_written: bytes = b""
         self._channel_written: bytes = b""
-        self._steady: bool = clock.steady
         self._names_shown: dict[str, str] = {}
 
     def heading(self, record: FrameRecord) -> Line | None:
@@ -250,9 +246,7 @@ class Timeline:
         """What is shown of a frame, whatever is shown of others."""
         frame = record.frame
         message = record.message
-        if frame.kind is not self._kind or frame.dialect is not self._dialect:
-            self._tells = self._renderer(frame)
-        tells = self._tells
+        tells = self._renderer(frame)
         plain = self._plain
         guarded, hidden, vague = guard(record, link, self._names, self._verbosity > 0)
         shown = FrameLines(
@@ -300,11 +294,10 @@ class Timeline:
         return shown
 
     def _renderer(self, frame: Frame) -> TextRenderer:
-        """What shows this kind of frame, which is another one than that of the last frame."""
+        """What shows this kind of frame."""
         if frame.dialect is not self._dialect:
             self._of_kind = {}
-        self._kind = frame.kind
-        self._dialect = frame.dialect
+            self._dialect = frame.dialect
         known = self._of_kind.get(frame.kind)
         if known is None:
             known = self._of_kind[frame.kind] = text_renderer(frame)
@@ -329,13 +322,11 @@ class Timeline:
 
     def _set_columns(self, frame: FrameLines) -> None:
         """Have the columns of a frame in `_numbers` and `_on_channel`."""
-        same = frame.packet == self._in_packet and frame.time == self._at and frame.stream == self._stream
-        if same and frame.channel == self._on and self._steady:
+        last = self._last
+        same = frame.packet == last.packet and frame.time == last.time and frame.stream == last.stream
+        if same and frame.channel == last.channel and self._clock.steady:
             return
-        self._in_packet = frame.packet
-        self._at = frame.time
-        self._stream = frame.stream
-        self._on = frame.channel
+        self._last = frame
         packet = digits(frame.packet)
         time = self._clock.show(frame.time)
         number = digits(frame.stream)
