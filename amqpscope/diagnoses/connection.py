@@ -13,6 +13,7 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.opening import OpeningWatch
 from amqpscope.diagnoses.several import Several
+from amqpscope.diagnoses.speech import Speech
 from amqpscope.diagnoses.tls import tls_failures
 from amqpscope.diagnoses.transport import TransportWatch
 from amqpscope.diagnoses.watch import ProtocolWatches
@@ -47,10 +48,13 @@ class ConnectionDiagnosis:
         self.torn: bool = False
         # The watches that listen are there, and `torn` is false.
         self.plain: bool = False
-        self.opening: OpeningWatch = OpeningWatch(self.notebook)
-        self.transport: TransportWatch = TransportWatch(self.notebook)
-        # Who follows it and listens, by its protocol.
+        # How many messages came.
+        self.messages: i64 = 0
         protocol = protocol_of(connection.protocol)
+        self.speech: Speech = protocol.speech()
+        self.opening: OpeningWatch = OpeningWatch(self.notebook, self.speech)
+        self.transport: TransportWatch = TransportWatch(self.notebook, self.speech)
+        # Who follows it and listens, by its protocol.
         self.watches: ProtocolWatches = protocol.watches(self.notebook, several, conversation)
 
     @property
@@ -74,13 +78,30 @@ class ConnectionDiagnosis:
         if self.plain and frame.missing == 0 and record.started and not record.unseen and not frame.problems:
             if not self.opening.answered:
                 self.opening.take(record, side)
-            self.transport.take(record, side)
+            self._transport(record, side)
         else:
             self.prepare(record)
         if self.watches.follows:
             self.watches.conversation.take(record)
         # Now, so that a peer that answers is not taken for one that was there and did not answer.
         self.notebook.hear(record, side)
+
+    def _transport(self, record: FrameRecord, side: i64) -> None:
+        """What the watch of silences has to know of the next frame. side: its sender's."""
+        notebook = self.notebook
+        heard = notebook.client if side == 0 else notebook.server
+        if (
+            record.packet != heard.packet
+            or record.time != heard.begun
+            or record.last_time != heard.time
+            or record.time > heard.time
+        ):
+            self.transport.packet(record, side)
+        if record.message is not None:
+            self.messages += 1
+        body = record.frame.body
+        if body is not None:
+            self.speech.connect(body, record.time, side, self.transport)
 
     def follow(self, record: FrameRecord) -> None:
         """The same frame: have the conversation take it, unless somebody else has done so."""
@@ -104,7 +125,7 @@ class ConnectionDiagnosis:
                 self._lose(side)
         if not self.opening.answered:
             self.opening.take(record, side)
-        self.transport.take(record, side)
+        self._transport(record, side)
         self.plain = not self.torn and self.watches.listening
         return side
 
@@ -169,5 +190,5 @@ class ConnectionDiagnosis:
             connection.protocol,
             int(first.packet),
             int(first.time),
-            int(self.transport.messages),
+            int(self.messages),
         )

@@ -36,9 +36,12 @@ class Heard:
     """What was captured of one side. Times are 0, and offsets -1, while nothing was."""
 
     def __init__(self) -> None:
-        # Its last frame.
+        # Its last frame: when its last octet came, the packet and the time of its first octet, and the offset
+        # behind it.
         self.time: i64 = 0
         self.packet: i64 = 0
+        self.begun: i64 = -1
+        self.end: i64 = 0
         # How much of the other side's stream it has acknowledged.
         self.acknowledged: i64 = -1
         # The time of its last segment. Known at the end of the connection.
@@ -113,8 +116,11 @@ class Notebook:
         """Take the next frame of a side."""
         heard = self.client if side == 0 else self.server
         time = record.last_time
+        frame = record.frame
         heard.time = time
         heard.packet = record.packet
+        heard.begun = record.time
+        heard.end = frame.offset + frame.size
         if time + _SKEW < self.newest:
             self.skewed = True
         if time > self.newest:

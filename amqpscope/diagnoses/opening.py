@@ -5,7 +5,7 @@ from typing import Final
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.declaration import NO_OPENING, REFUSES, declare
 from amqpscope.diagnoses.notebook import Notebook
-from amqpscope.diagnoses.speech import speech_of
+from amqpscope.diagnoses.speech import Speech
 from amqpscope.model.records import CLIENT, FrameRecord
 from amqpscope.protocols import is_amqp, label
 from dissectors.detect import FOREIGN_PROTOCOLS
@@ -135,8 +135,10 @@ _NOT_BEGUN: Final = _Begun()
 class OpeningWatch:
     """Watches how one connection opens."""
 
-    def __init__(self, notebook: Notebook) -> None:
+    def __init__(self, notebook: Notebook, speech: Speech) -> None:
         self.notebook: Notebook = notebook
+        # What understands the frames of its protocol.
+        self.speech: Speech = speech
         self.client: _Begun = _NOT_BEGUN
         self.server: _Begun = _NOT_BEGUN
         # Frames of the client behind the last header.
@@ -166,7 +168,7 @@ class OpeningWatch:
             own.skipped = own.skipped or record.packet
         elif side == 0:
             self.went_on += 1
-        speech_of(frame).open(record, side, self)
+        self.speech.open(record, side, self)
 
     def _begun(self, side: i64) -> _Begun:
         """How a side begins, to be written to."""

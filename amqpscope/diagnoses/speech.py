@@ -5,18 +5,16 @@ Each protocol has its own `Speech`, which tells the watches of all protocols.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from amqpscope.model.records import FrameRecord
-from amqpscope.protocols import protocol_of_kind
-from dissectors.interface import Frame
 from dissectors.wire import i64
 
 if TYPE_CHECKING:
     from amqpscope.diagnoses.opening import OpeningWatch
     from amqpscope.diagnoses.transport import TransportWatch
 
-__all__ = ["Speech", "speech_of"]
+__all__ = ["Speech"]
 
 
 class Speech:
@@ -31,19 +29,3 @@ class Speech:
 
     def connect(self, body: object, time: i64, side: i64, watch: TransportWatch) -> None:
         """A frame, sent at this time (ns), that may be about the connection."""
-
-
-_NOTHING: Final = Speech()
-
-_BY_KIND: Final[dict[str, Speech]] = {}
-"""Those of the kinds of frames that have come."""
-
-
-def speech_of(frame: Frame) -> Speech:
-    """What understands a frame."""
-    speech = _BY_KIND.get(frame.kind)
-    if speech is None:
-        protocol = protocol_of_kind(frame.kind)
-        speech = _NOTHING if protocol is None else protocol.speech()
-        _BY_KIND[frame.kind] = speech
-    return speech

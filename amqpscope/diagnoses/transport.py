@@ -10,7 +10,7 @@ from typing import Any, Final
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.declaration import ENDS, MAY_END, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
-from amqpscope.diagnoses.speech import speech_of
+from amqpscope.diagnoses.speech import Speech
 from amqpscope.model.records import PEERS, FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.stalls import RESENT, WINDOW, Stall
@@ -95,8 +95,8 @@ _KEPT: Final = 128
 
 
 class _Sent:
-    """A packet in which frames of a side begin. end: the offset behind them. next: the next such packet, None
-    for none.
+    """A packet in which frames of a side begin. end: the offset behind them; of the newest packet, behind the
+    first of them until `_Side.reaches`. next: the next such packet, None for none.
     """
 
     def __init__(self, packet: i64, time: i64, end: i64) -> None:
@@ -119,7 +119,8 @@ class _Side:
         self.silent_packet: i64 = 0
         self.silent_since: i64 = 0
         self.silent_end: i64 = 0
-        # How many frames it has sent since the last silence of both.
+        # How many frames it has sent since the last silence of both. Of those that follow another one in
+        # the same packet only some are counted.
         self.since_gap: i64 = 0
         # The last packets in which its frames begin, from the oldest to the newest, and how many they are.
         # Most of those that were acknowledged are left out.
@@ -127,8 +128,16 @@ class _Side:
         self.newest: _Sent | None = None
         self.kept: i64 = 0
 
+    def reaches(self, end: i64) -> None:
+        """The offset behind its last frame."""
+        newest = self.newest
+        if newest is not None:
+            newest.end = end
+
     def sends(self, packet: i64, time: i64, end: i64, done: i64) -> None:
-        """Its next frame. done: the other side has acknowledged its octets before this offset."""
+        """Its next frame, not behind another one in the same packet. done: the other side has acknowledged
+        its octets before this offset.
+        """
         self.since_gap += 1
         newest = self.newest
         if newest is None:
@@ -176,8 +185,10 @@ class _Side:
 class TransportWatch:
     """Watches the silences of one connection."""
 
-    def __init__(self, notebook: Notebook) -> None:
+    def __init__(self, notebook: Notebook, speech: Speech) -> None:
         self.notebook: Notebook = notebook
+        # What understands the frames of its protocol.
+        self.speech: Speech = speech
         self.client: _Side = _Side()
         self.server: _Side = _Side()
         # From when on both keep to what they have agreed.
@@ -190,40 +201,22 @@ class TransportWatch:
         # The frame behind it closes the connection, with this text.
         self.closed_first: bool = False
         self.close_text: str = ""
-        # The peers have opened the connection, and how many messages came.
+        # The peers have opened the connection.
         self.opened: bool = False
-        self.messages: i64 = 0
 
-    def take(self, record: FrameRecord, side: i64) -> None:
-        """The next frame. side: its sender's."""
+    def packet(self, record: FrameRecord, side: i64) -> None:
+        """The next frame, if it does not begin and end where the frame before it of the same side does:
+        within one packet there is no silence. side: its sender's.
+        """
         own = self.client if side == 0 else self.server
-        frame = record.frame
-        newest = own.newest
-        time = record.time
-        if (
-            newest is not None
-            and newest.packet == record.packet
-            and newest.time == time
-            and self.notebook.heard(side).time >= time
-        ):
-            # The packet has several frames. Between them there is no silence.
-            newest.end = frame.offset + frame.size
-            own.since_gap += 1
-        else:
-            self._packet(record, side, own)
-        if record.message is not None:
-            self.messages += 1
-            if frame.kind != "method":
-                return  # the last frame of a message
-        if frame.body is not None:
-            speech_of(frame).connect(frame.body, time, side, self)
-
-    def _packet(self, record: FrameRecord, side: i64, own: _Side) -> None:
-        """The next frame is the first one of its sender in its packet."""
         client, server = self.notebook.client, self.notebook.server
         heard = client if side == 0 else server
         frame = record.frame
         time = record.time
+        own.reaches(heard.end)
+        if record.packet == heard.packet and time == heard.begun and time <= heard.time:
+            own.since_gap += 1
+            return
         if own.agreed and heard.time:
             since = max(heard.time, self.agreed_time)
             if time - since > own.longest:
@@ -237,7 +230,7 @@ class TransportWatch:
             self.gap_packet = client.packet if client.time >= server.time else server.packet
             self.client.since_gap = 0
             self.server.since_gap = 0
-            speech_of(frame).resume(frame.body, self)
+            self.speech.resume(frame.body, self)
         other = server if side == 0 else client
         own.sends(record.packet, time, frame.offset + frame.size, other.acknowledged)
 
@@ -295,7 +288,9 @@ class TransportWatch:
 
     def _unheard(self, side: int, stall: Stall, acknowledged: int) -> None:
         packet, since = stall.packet, stall.since
-        first = self.side(side).beyond(acknowledged)
+        own = self.side(side)
+        own.reaches(self.notebook.heard(side).end)
+        first = own.beyond(acknowledged)
         if first is not None and first.time <= stall.since:
             packet, since = first.packet, first.time
         sender = PEERS[side]

@@ -46,7 +46,7 @@ def test_the_watches_take_what_they_override() -> None:
         return [takes(watch, protocol, event) for event in events]
 
     habits = HabitWatch(notebook, Conversation091())
-    assert of(habits, Listener091, "content_started", "content_continued") == [True, False]
+    assert of(habits, Listener091, "content_ended", "content_continued") == [True, False]
     assert of(Watch091(notebook), Listener091, "acknowledged", "confirmed") == [False, False]
     redelivery = RedeliveryWatch(notebook, Conversation10())
     assert of(redelivery, Listener10, "delivery_started", "delivery_continued") == [True, False]

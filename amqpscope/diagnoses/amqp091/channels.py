@@ -19,7 +19,6 @@ from dissectors.amqp091.methods import (
     BasicCancelOk,
     BasicConsume,
     BasicDeliver,
-    BasicPublish,
     ChannelClose,
     ChannelFlow,
     ChannelOpen,
@@ -169,8 +168,8 @@ class ChannelWatch(Watch091):
         # Since when the server has blocked the connection: packet, time and reason.
         self.blocked: tuple[int, int, str] | None = None
         self.was_blocked = False
-        self.published: i64 = 0
-        self.published_since: i64 = 0
+        # How many basic.publish the conversation had seen when that began.
+        self.published_before: i64 = 0
         # By tag, what the server has cancelled: channel, queue, packet and time.
         self.cancelled: dict[str, tuple[Channel, str, int, int]] = {}
         self.known_since: i64 = 0
@@ -182,7 +181,7 @@ class ChannelWatch(Watch091):
             if self.blocked is None:
                 self.blocked = (record.packet, record.time, method.reason or "")
                 self.was_blocked = True
-                self.published_since = 0
+                self.published_before = self.conversation.published
         elif isinstance(method, ConnectionUnblocked):
             self._unblocked(record.packet, record.time)
         elif isinstance(method, ConnectionClose):
@@ -194,14 +193,12 @@ class ChannelWatch(Watch091):
         packet, since, reason = self.blocked
         self.blocked = None
         seconds = (until - since) / SECOND
-        if seconds < self.notebook.limit(PUBLISHER_BLOCKED) or not self.published:
+        published = self.conversation.published
+        published_since = published - self.published_before
+        if seconds < self.notebook.limit(PUBLISHER_BLOCKED) or not published:
             return
         left = "" if ended else ", and has not unblocked the connection"
-        after = (
-            f"; meanwhile the client sent {count(self.published_since, 'publish')}"
-            if self.published_since
-            else ""
-        )
+        after = f"; meanwhile the client sent {count(published_since, 'publish')}" if published_since else ""
         self.notebook.add(
             PUBLISHER_BLOCKED,
             "connection",
@@ -209,7 +206,7 @@ class ChannelWatch(Watch091):
             packet,
             f"the server {'blocked' if ended else 'has blocked'} the connection for {duration(seconds)}"
             f"{f' ({reason})' if reason else ''}{left}{after}",
-            {"reason": reason or None, "unblocked": False, "publishes_after": self.published_since},
+            {"reason": reason or None, "unblocked": False, "publishes_after": published_since},
             seconds=seconds,
             ended=ended,
         )
@@ -310,10 +307,6 @@ class ChannelWatch(Watch091):
         return self._find(self.conversation.channel_of(record))
 
     def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
-        if isinstance(method, BasicPublish):
-            self.published += 1
-            self.published_since += 1
-            return
         if not isinstance(method, BasicDeliver):
             return
         state = self._find(content.channel)

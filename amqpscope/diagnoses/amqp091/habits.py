@@ -18,11 +18,9 @@ from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (
     HAS_MESSAGE_ID,
-    BasicDeliver,
     BasicGet,
     BasicGetEmpty,
     BasicNack,
-    BasicPublish,
     BasicReject,
     ChannelClose,
     ChannelOpen,
@@ -86,12 +84,11 @@ class _Gets:
 
 
 class _Opened:
-    """A channel that is open: the packet and time of its open, and how many messages went over it."""
+    """A channel that is open: the packet and time of its open."""
 
     def __init__(self, packet: i64, time: i64) -> None:
         self.packet: i64 = packet
         self.time: i64 = time
-        self.messages: i64 = 0
 
 
 class HabitWatch(Watch091):
@@ -100,10 +97,8 @@ class HabitWatch(Watch091):
     def __init__(self, notebook: Notebook, conversation: Conversation091) -> None:
         super().__init__(notebook)
         self.gets: dict[str, _Gets] = {}
-        # The channels that are open; and the one that a message went over last.
+        # The channels that are open.
         self.open: dict[Channel, _Opened] = {}
-        self.last_channel: Channel | None = None
-        self.last_opened: _Opened | None = None
         # How many channels were opened, how many of them for a message or two, and the first of these.
         self.opened: i64 = 0
         self.brief: i64 = 0
@@ -165,20 +160,19 @@ class HabitWatch(Watch091):
 
     def channel_opened(self, record: FrameRecord, method: ChannelOpen, channel: Channel) -> None:
         self.opened += 1
-        self.last_channel = None
         self.open[channel] = _Opened(record.packet, record.time)
 
     def channel_closed(self, record: FrameRecord, method: ChannelClose, channel: Channel) -> None:
         opened = self.open.pop(channel, None)
-        self.last_channel = None
+        messages = channel.publishes.begun + channel.deliveries.begun
         if (
             opened is None
             or side_of(record) == 1
-            or not 0 < int(opened.messages) <= self.notebook.limit(CHANNEL_CHURN, "messages")
+            or not 0 < int(messages) <= self.notebook.limit(CHANNEL_CHURN, "messages")
         ):
             return
         self.brief += 1
-        self.brief_messages += opened.messages
+        self.brief_messages += messages
         if not self.brief_packet:
             self.brief_packet = opened.packet
             self.brief_first = opened.time
@@ -205,16 +199,6 @@ class HabitWatch(Watch091):
         )
 
     # Messages
-
-    def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
-        channel = content.channel
-        if channel is not None and (isinstance(method, BasicPublish) or isinstance(method, BasicDeliver)):  # noqa: SIM101  compiled: quicker
-            if channel is not self.last_channel:
-                self.last_channel = channel
-                self.last_opened = self.open.get(channel)
-            opened = self.last_opened
-            if opened is not None:
-                opened.messages += 1
 
     def content_ended(self, record: FrameRecord, content: SentContent) -> None:
         delivery, message = content.delivery, content.message

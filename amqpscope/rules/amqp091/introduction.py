@@ -9,7 +9,7 @@ from typing import Final
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
-from amqpscope.tracking.amqp091.connection_view import PeerProperties
+from amqpscope.tracking.amqp091.connection_view import PeerProperties, properties_of
 from dissectors.amqp091.methods import ConnectionSecureOk, ConnectionStart, ConnectionStartOk
 from dissectors.wire import i64
 
@@ -382,7 +382,7 @@ def odd_capabilities(case: Case091, properties: PeerProperties) -> None:
 def judge_start(case: Case091, method: ConnectionStart) -> None:
     """The server's connection.start."""
     start_of_a_higher_version(case, method)
-    properties = PeerProperties(method.server_properties)
+    properties = properties_of(method.server_properties)
     if method.mechanisms == b"":
         no_mechanism_offered(case)
     if method.locales == b"":
@@ -414,7 +414,7 @@ def judge_start_ok(case: Case091, method: ConnectionStartOk) -> None:
         if method.locale not in view.login.locales:
             locale_not_offered(case)
     if method.client_properties is not None:
-        properties = PeerProperties(method.client_properties)
+        properties = properties_of(method.client_properties)
         if properties.odd_capabilities and properties.complete:
             odd_capabilities(case, properties)
         client_properties_missing(case, properties)

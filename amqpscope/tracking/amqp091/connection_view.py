@@ -38,7 +38,7 @@ from dissectors.amqp091.values import Table
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
-__all__ = ["CONNECTION_CLASS", "ConnectionView", "PeerProperties"]
+__all__ = ["CONNECTION_CLASS", "ConnectionView", "PeerProperties", "properties_of"]
 
 CONNECTION_CHANNEL: Final = 0
 CONNECTION_CLASS: Final = 10
@@ -119,6 +119,25 @@ class PeerProperties:
         properties.complete = complete
         return properties
 
+
+def properties_of(table: FieldTable | None) -> PeerProperties:
+    """What a peer says about itself: for the same octets the same object, which nothing changes."""
+    if table is None or len(table.octets) > _LONGEST_KEPT:
+        return PeerProperties(table)
+    known = _KNOWN.get(table.octets)
+    if known is None:
+        known = PeerProperties(table)
+        if len(_KNOWN) >= _MOST_KEPT:
+            del _KNOWN[next(iter(_KNOWN))]
+        _KNOWN[table.octets] = known
+    return known
+
+
+# By their octets, the properties that were read last: both endpoints read those of a peer, its rules, and
+# whoever follows the connection besides. Most connections of a capture are of a few programs.
+_KNOWN: Final[dict[bytes, PeerProperties]] = {}
+_MOST_KEPT: Final = 16
+_LONGEST_KEPT: Final = 4096
 
 # Properties of a peer that are looked at, and characters of one.
 _MOST_PROPERTIES: Final = 64
@@ -387,7 +406,7 @@ class ConnectionView:
     def _client_says(self, method: Method, end: i64, packet: i64, time: i64) -> None:
         if isinstance(method, ConnectionStartOk):
             if method.client_properties is not None:  # else it was cut off
-                self.client = PeerProperties(method.client_properties)
+                self.client = properties_of(method.client_properties)
             self.login.mechanism = readable(method.mechanism)
             self.login.user = _user(self.login.mechanism, method.response)
         elif isinstance(method, ConnectionTuneOk):
@@ -409,7 +428,7 @@ class ConnectionView:
         if isinstance(method, ConnectionStart):
             self.version = (int(method.version_major), int(method.version_minor))
             if method.server_properties is not None:
-                self._knows_server(PeerProperties(method.server_properties))
+                self._knows_server(properties_of(method.server_properties))
             self.login.mechanisms = _words(method.mechanisms)
             self.login.locales = _words(method.locales)
         elif isinstance(method, ConnectionTune):

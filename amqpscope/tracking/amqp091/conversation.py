@@ -15,7 +15,7 @@ from amqpscope.tracking.amqp091.connection_view import CONNECTION_CLASS, Connect
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.endpoint import as_read, completed_publish, out_of_order, unreadable
-from amqpscope.tracking.amqp091.events import Listener091, SentContent
+from amqpscope.tracking.amqp091.events import Listener091, SentContent, Taker
 from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.states import CLOSED
@@ -47,9 +47,6 @@ from dissectors.wire import i64
 
 __all__ = ["Conversation091"]
 
-# mypyc: null object, of events that nobody takes. Nothing appends to it.
-_NOBODY: Final[list[Listener091]] = []
-
 _SETTLING: Final = (BasicAck, BasicNack, BasicReject)
 _OF_CONSUMERS: Final = (BasicConsume, BasicConsumeOk, BasicCancel, BasicCancelOk)
 
@@ -61,12 +58,12 @@ class Conversation091(Conversation):
         super().__init__()
         self.listeners: list[Listener091] = []
         # Those of them that take these events.
-        self._started: list[Listener091] = _NOBODY
-        self._continued: list[Listener091] = _NOBODY
-        self._ended: list[Listener091] = _NOBODY
-        self._acknowledged: list[Listener091] = _NOBODY
-        self._confirmed: list[Listener091] = _NOBODY
-        self._methods: list[Listener091] = _NOBODY
+        self._started: Taker | None = None
+        self._continued: Taker | None = None
+        self._ended: Taker | None = None
+        self._acknowledged: Taker | None = None
+        self._confirmed: Taker | None = None
+        self._methods: Taker | None = None
         # What is open on the connection.
         self.view: ConnectionView = ConnectionView(False)
         # The packet of the last octets that were not captured, or that cannot be read; 0 for none.
@@ -78,6 +75,8 @@ class Conversation091(Conversation):
         self._first: SentContent | None = None
         self._second: SentContent | None = None
         self._others: dict[int, SentContent] = {}
+        # How many basic.publish there were.
+        self.published: i64 = 0
         # Octets of body that the client has yet to send of its newest content, as the content header says.
         self.due: i64 = 0
         # Only whole messages are followed, and the object for the next content, None if there is none yet.
@@ -87,9 +86,9 @@ class Conversation091(Conversation):
     def follow_whole_messages(self, whole: bool) -> None:
         """Whether to follow messages only, not their frames.
 
-        Then nothing of a content is counted, and what the client publishes has no `content_ended`. No
-        subscriber may keep a content that is over, or a delivery that is acknowledged: their objects stand
-        for other ones.
+        Then nothing of a content is counted, and what the client publishes has no events: how many messages
+        began, the conversation and its channels know. No subscriber may keep a content that is over, a
+        delivery that is acknowledged, or a publish that is confirmed: their objects stand for other ones.
         """
         self._whole = whole
 
@@ -97,27 +96,27 @@ class Conversation091(Conversation):
         """Have somebody take the events, behind those who do so already."""
         self.listeners.append(listener)
         if takes(listener, Listener091, "content_started"):
-            self._started = [*self._started, listener]
+            self._started = _with(self._started, listener)
         if takes(listener, Listener091, "content_continued"):
-            self._continued = [*self._continued, listener]
+            self._continued = _with(self._continued, listener)
         if takes(listener, Listener091, "content_ended"):
-            self._ended = [*self._ended, listener]
+            self._ended = _with(self._ended, listener)
         if takes(listener, Listener091, "acknowledged"):
-            self._acknowledged = [*self._acknowledged, listener]
+            self._acknowledged = _with(self._acknowledged, listener)
         if takes(listener, Listener091, "confirmed"):
-            self._confirmed = [*self._confirmed, listener]
+            self._confirmed = _with(self._confirmed, listener)
         if takes(listener, Listener091, "channel_method"):
-            self._methods = [*self._methods, listener]
+            self._methods = _with(self._methods, listener)
 
     def dismiss(self) -> None:
         """Nobody takes the events any more."""
         self.listeners = []
-        self._started = _NOBODY
-        self._continued = _NOBODY
-        self._ended = _NOBODY
-        self._acknowledged = _NOBODY
-        self._confirmed = _NOBODY
-        self._methods = _NOBODY
+        self._started = None
+        self._continued = None
+        self._ended = None
+        self._acknowledged = None
+        self._confirmed = None
+        self._methods = None
 
     # Questions
 
@@ -151,9 +150,13 @@ class Conversation091(Conversation):
         body = frame.body
         kind = frame.kind
         if kind == "method":
-            content = self.sending(record)
-            if content is not None:
-                self._end(record, content)
+            if self._first is not None or self._second is not None or self._others:
+                content = self.sending(record)
+                if content is not None:
+                    self._end(record, content)
+            if (isinstance(body, BasicDeliver) or isinstance(body, BasicPublish)) and not frame.problems:  # noqa: SIM101  compiled: quicker
+                self._message(record, body)
+                return
             if isinstance(body, Method) and not isinstance(body, UnknownMethod):
                 self._method(record, as_read(frame, body) if frame.problems else body)
             else:
@@ -182,26 +185,34 @@ class Conversation091(Conversation):
         self.lost_packet = record.packet
         self.view.lost()
 
-    def _method(self, record: FrameRecord, method: Method) -> None:
-        view = self.view
+    def _message(self, record: FrameRecord, method: Method) -> None:
+        """basic.deliver or basic.publish, which come with nearly every message."""
         frame = record.frame
         number = frame.channel
-        channel = view.channel(number) if number > 0 else None
-        if channel is not None and self.listeners:
-            # What comes with nearly every message.
-            if isinstance(method, BasicDeliver) or isinstance(method, BasicPublish):  # noqa: SIM101  compiled: quicker
-                by_client = record.direction == record.connection.client
-                channel.apply(by_client, method, frame.offset + frame.size, record.packet, record.last_time)
-                self._begin(record, method, channel, by_client)
-                for listener in self._methods:
-                    listener.channel_method(record, method, channel)
-                return
-            if isinstance(method, BasicAck):
-                self._settle(record, channel, method, method.delivery_tag, method.multiple)
-                for listener in self._methods:
-                    listener.channel_method(record, method, channel)
-                return
-        self._other_method(record, method, channel)
+        channel = self.view.channel(number) if number > 0 else None
+        if channel is None or not self.listeners:
+            self._other_method(record, method, channel)
+            return
+        by_client = record.direction == record.connection.client
+        channel.apply(by_client, method, frame.offset + frame.size, record.packet, record.last_time)
+        self._begin(record, method, channel, by_client)
+        self._said(record, method, channel)
+
+    def _method(self, record: FrameRecord, method: Method) -> None:
+        number = record.frame.channel
+        channel = self.view.channel(number) if number > 0 else None
+        if channel is not None and self.listeners and isinstance(method, BasicAck):
+            self._settle(record, channel, method, method.delivery_tag, method.multiple)
+            self._said(record, method, channel)
+        else:
+            self._other_method(record, method, channel)
+
+    def _said(self, record: FrameRecord, method: Method, channel: Channel) -> None:
+        """A method on a channel, which is applied."""
+        taker = self._methods
+        while taker is not None:
+            taker.listener.channel_method(record, method, channel)
+            taker = taker.next
 
     def _other_method(self, record: FrameRecord, method: Method, channel: Channel | None) -> None:
         """A method on a channel, None if that is not known."""
@@ -258,8 +269,7 @@ class Conversation091(Conversation):
             for listener in self.listeners:
                 listener.stray(record)
             return
-        for listener in self._methods:
-            listener.channel_method(record, method, now)
+        self._said(record, method, now)
 
     def _settle(
         self, record: FrameRecord, channel: Channel, method: Method, tag: int, multiple: bool
@@ -283,8 +293,10 @@ class Conversation091(Conversation):
                 channel.apply(True, method, end, record.packet, record.last_time)
                 for one in unread:
                     channel.deliveries.keep(one)
-            for listener in self._acknowledged:
-                listener.acknowledged(record, method, deliveries)
+            taker = self._acknowledged
+            while taker is not None:
+                taker.listener.acknowledged(record, method, deliveries)
+                taker = taker.next
             if self._whole and self._first is None and self._second is None and not self._others:
                 # No content under way is of one of these.
                 channel.reuse(deliveries)
@@ -294,11 +306,15 @@ class Conversation091(Conversation):
             publishes = channel.publishes.covered(tag, False)
         else:
             publishes = channel.publishes.confirm(tag, multiple, isinstance(method, BasicAck))
-        if self._confirmed:
+        if self._confirmed is not None:
             sure_to = channel.publishes.sure_to
             publishes = [publish for publish in publishes if publish.number <= sure_to]
-        for listener in self._confirmed:
-            listener.confirmed(record, method, publishes)
+        taker = self._confirmed
+        while taker is not None:
+            taker.listener.confirmed(record, method, publishes)
+            taker = taker.next
+        if self._whole and not isinstance(method, BasicReject):
+            channel.publishes.reuse(publishes)
 
     def _other(self, record: FrameRecord) -> None:
         for listener in self.listeners:
@@ -371,6 +387,14 @@ class Conversation091(Conversation):
 
     def _begin(self, record: FrameRecord, method: Method, channel: Channel | None, by_client: bool) -> None:
         """A method with content, which is applied."""
+        if isinstance(method, BasicPublish):
+            self.published += 1
+            if channel is not None:
+                channel.publishes.begun += 1
+            if self._whole and by_client:
+                return
+        elif isinstance(method, BasicDeliver) and channel is not None:
+            channel.deliveries.begun += 1
         content = self._spare
         if content is None:
             content = SentContent(method, record.packet, record.frame.channel, channel, by_client)
@@ -378,8 +402,10 @@ class Conversation091(Conversation):
             self._spare = None
             content.begin_again(method, record.packet, record.frame.channel, channel, by_client)
         if self._whole and by_client:
-            for listener in self._started:
-                listener.content_started(record, method, content)
+            taker = self._started
+            while taker is not None:
+                taker.listener.content_started(record, method, content)
+                taker = taker.next
             self._spare = content
             return
         direction = record.direction
@@ -400,8 +426,10 @@ class Conversation091(Conversation):
                 content.consumer = consumer
             elif isinstance(method, BasicGetOk):
                 content.delivery = channel.deliveries.due
-        for listener in self._started:
-            listener.content_started(record, method, content)
+        taker = self._started
+        while taker is not None:
+            taker.listener.content_started(record, method, content)
+            taker = taker.next
 
     def _content_of_whole(self, record: FrameRecord) -> None:
         """A content header or a body frame, of which only matters what it completes."""
@@ -411,7 +439,10 @@ class Conversation091(Conversation):
             if record.message is not None:
                 self._content(record)
             return
-        self.due = body.size if isinstance(body, ContentHeader) else self.due - frame.payload_size
+        if isinstance(body, ContentHeader):
+            self.due = body.size
+        else:
+            self.due -= frame.payload_size
         publish = None if record.message is None else completed_publish(record, self.view)
         if publish is not None:
             self.view.publish(frame.channel, publish)
@@ -438,8 +469,10 @@ class Conversation091(Conversation):
                 self.due = body.size
             else:
                 self.due -= frame.payload_size
-        for listener in self._continued:
-            listener.content_continued(record, content)
+        taker = self._continued
+        while taker is not None:
+            taker.listener.content_continued(record, content)
+            taker = taker.next
         if record.message is not None:
             self._end(record, content)
 
@@ -453,19 +486,32 @@ class Conversation091(Conversation):
             self._second = None
         else:
             del self._others[_key(record.direction, content.on)]
-        content.message = Amqp091Message.of(record.message)
-        publish = completed_publish(record, self.view)
+        message = Amqp091Message.of(record.message)
+        content.message = message
+        publish = None
+        if message is not None and isinstance(message.method, BasicPublish):
+            publish = completed_publish(record, self.view)
         if publish is not None:
             content.publish = publish
             channel = content.channel
             self.view.publish(content.on, publish)
             if channel is not None and publish.number <= channel.publishes.sure_to:
                 content.number = publish.number
-        for listener in self._ended:
-            listener.content_ended(record, content)
+        taker = self._ended
+        while taker is not None:
+            taker.listener.content_ended(record, content)
+            taker = taker.next
         if self._whole:
             content.message = None
             self._spare = content
+
+
+def _with(takers: Taker | None, listener: Listener091) -> Taker:
+    """The listeners that take an event, and another one behind them."""
+    if takers is None:
+        return Taker(listener)
+    takers.append(listener)
+    return takers
 
 
 def _key(direction: i64, channel: i64) -> int:

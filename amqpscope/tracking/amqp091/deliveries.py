@@ -95,6 +95,8 @@ class ChannelDeliveries:
         self.pointless_packet: i64 = 0
         # The delivery whose content header is due.
         self.due: ConsumerDelivery | None = None
+        # How many a conversation has seen begin. It is not dumped.
+        self.begun: i64 = 0
         # The first of the objects that may stand for other deliveries, and how many these are.
         self.spare: ConsumerDelivery | None = None
         self.spares: i64 = 0

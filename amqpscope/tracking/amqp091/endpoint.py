@@ -102,8 +102,11 @@ def completed_publish(record: FrameRecord, view: ConnectionView) -> Publish | No
         return None
     frame = record.frame
     channel = view.channel(frame.channel)
-    packet = record.packet if channel is None else channel.last_publish.packet
-    return Publish(method, message.announced, frame.offset + frame.size, packet, record.last_time)
+    end = frame.offset + frame.size
+    if channel is None:
+        return Publish(method, message.announced, end, record.packet, record.last_time)
+    packet = channel.last_publish.packet
+    return channel.publishes.complete(method, message.announced, end, packet, record.last_time)
 
 
 class PendingReaction:

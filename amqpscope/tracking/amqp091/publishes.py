@@ -27,6 +27,9 @@ NO_CONSUMERS: Final = 313
 _ALL: Final = 1 << 62
 """A number above all that messages have."""
 
+_SPARES: Final = 256
+"""Objects of confirmed publishes of a channel: as many as one confirm often names."""
+
 _REFUSAL_PATIENCE: Final = 1_000_000_000
 """Nanoseconds in which a server refuses a publish, if it does."""
 
@@ -94,6 +97,8 @@ class Publish:
         self.packet: i64 = packet
         # When its last octet was sent (ns).
         self.time: i64 = time
+        # Of a confirmed one whose object may stand for another publish, the next such object.
+        self.spare: Publish | None = None
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
@@ -143,6 +148,11 @@ class Publishes:
         self.pending: dict[str, tuple[int, int, int]] = {}
         # The return whose content header is due: exchange, routing key and reply-code.
         self.due_return: tuple[str, str, int] | None = None
+        # How many basic.publish a conversation has seen on the channel. It is not dumped.
+        self.begun: i64 = 0
+        # The first of the objects that may stand for other publishes, and how many these are.
+        self.spare: Publish | None = None
+        self.spares: i64 = 0
 
     def select(self) -> None:
         """confirm.select: messages are counted from now on, if they were not counted before."""
@@ -174,6 +184,31 @@ class Publishes:
             for exchange, first in list(self.pending.items()):
                 if first[0] <= end:
                     del self.pending[exchange]
+
+    def complete(self, method: BasicPublish, size: int, end: i64, packet: i64, time: i64) -> Publish:
+        """An object for a publish that is complete."""
+        one = self.spare
+        if one is None or method.mandatory or method.immediate:
+            return Publish(method, size, end, packet, time)
+        self.spare = one.spare
+        self.spares -= 1
+        one.spare = None
+        one.number = 0
+        one.exchange = readable(method.exchange)
+        one.routing_key = readable(method.routing_key)
+        one.size = size
+        one.end = end
+        one.packet = packet
+        one.time = time
+        return one
+
+    def reuse(self, publishes: list[Publish]) -> None:
+        """Nobody keeps these confirmed publishes: their objects may stand for other ones."""
+        for publish in publishes:
+            if self.spares < _SPARES and not publish.mandatory and not publish.immediate:
+                publish.spare = self.spare
+                self.spare = publish
+                self.spares += 1
 
     def add(self, publish: Publish) -> None:
         """The last frame of a message."""
