@@ -68,21 +68,23 @@ def test_a_link_holds_what_is_not_settled_in_any_order() -> None:
     for number in range(5000):
         if waiting and random.random() < 0.49:
             delivery = waiting.pop(random.randrange(min(len(waiting), 3)))
-            assert state.holds(delivery) and not other.holds(delivery)
-            state.free(delivery)
-            assert not state.holds(delivery)
+            assert state.held.holds(delivery) and not other.held.holds(delivery)
+            state.held.free(delivery)
+            assert not state.held.holds(delivery)
         else:
             delivery = OpenDelivery(session, state.link, number)
             half.wait(number, delivery)
-            state.hold(delivery)
+            state.held.hold(delivery)
             waiting.append(delivery)
-        assert state.unsettled == len(waiting)
+        assert state.held.unsettled == len(waiting)
     assert state.waiting() == waiting
-    state.answer(waiting[0], 1, 1)
-    assert state.holds(waiting[0]) and not state.awaits(waiting[0]) and state.waiting() == waiting[1:]
+    state.held.answer(waiting[0], 1, 1)
+    assert (
+        state.held.holds(waiting[0]) and not state.held.awaits(waiting[0]) and state.waiting() == waiting[1:]
+    )
     for delivery in waiting:
-        state.free(delivery)
-    assert state.waiting() == [] and state.unsettled == 0 and not state.answered
+        state.held.free(delivery)
+    assert state.waiting() == [] and state.held.unsettled == 0 and not state.held.answered
 
 
 def test_the_object_of_a_settled_delivery_stands_for_another_one() -> None:

@@ -17,8 +17,8 @@ DRAFT = "dissectors/amqp10_draft2011/"
 MOST_ATTRIBUTES = 20
 MOST_PARAMETERS = 7
 
-# An attribute for each column of a table, for each field of a record, and for each thing that one watch asks.
-LARGE = {"Amqp10Fields", "DeliveryColumns", "Finding", "FrameColumns", "LinkState", "ProxySource"}
+# An attribute for each column of a table, and for each field of a record.
+LARGE = {"Amqp10Fields", "DeliveryColumns", "Finding", "FrameColumns", "ProxySource"}
 
 # What is called with names: by users, by the declarations of rules, and for a record with so many fields.
 LONG = {"judge", "analyse", "Analysis.write", "Rules.rule", "diagnosis", "Notebook.add", "Diagnosis.__init__"}

@@ -118,26 +118,27 @@ def _waiting(available: i64) -> str:
 
 def credit_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> None:
     """The wait of a link's sender for credit is over, or so is what is known of it."""
-    none = state.up_to == UNSAID or state.largest == 0
+    credit = state.credit
+    none = credit.up_to == UNSAID or credit.largest == 0
     packet, time = state.attach_since()
-    if state.deliveries == 0 and state.wait_packet == packet and state.wait_time == time:
+    if state.deliveries == 0 and credit.wait_packet == packet and credit.wait_time == time:
         # The first credit comes now.
         none = True
     kind = CREDIT_NONE if none else CREDIT_STARVED
     if state.link.tokens or not notebook.idle(
-        state.receiver, state.wait_time, until, _patience(notebook, kind, state.available)
+        state.receiver, credit.wait_time, until, _patience(notebook, kind, credit.available)
     ):
         return
     sender, receiver = PEERS[state.sender], PEERS[state.receiver]
-    seconds = (until - state.wait_time) / SECOND
-    open_ones = state.unsettled
+    seconds = (until - credit.wait_time) / SECOND
+    open_ones = state.held.unsettled
     figures: dict[str, Any] = {
         "credit": 0,
-        "granted": 0 if none else int(state.granted),
+        "granted": 0 if none else int(credit.granted),
         "deliveries": state.deliveries,
     }
-    if state.available >= 0:
-        figures["available"] = state.available
+    if credit.available >= 0:
+        figures["available"] = credit.available
     what = f'link "{state.subject}"'
     if kind is CREDIT_NONE:
         message = (
@@ -147,21 +148,21 @@ def credit_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -
     else:
         figures["unsettled"] = open_ones
         message = (
-            f"{what}: the credit of {state.granted} is used up, and the {receiver} "
+            f"{what}: the credit of {credit.granted} is used up, and the {receiver} "
             f"{'granted' if ended else 'has granted'} no more credit for {duration(seconds)}; "
             f"{count(open_ones, 'delivery')} {are(open_ones)} unsettled"
         )
-    message += _waiting(state.available)
+    message += _waiting(credit.available)
     notebook.add(
         kind,
         state.subject,
         receiver,
-        state.wait_packet,
+        credit.wait_packet,
         message,
         figures,
         seconds=seconds,
         ended=ended,
-        packets=(int(state.flow_packet),),
+        packets=(int(credit.flow_packet),),
     )
 
 
@@ -285,39 +286,41 @@ class WindowBook:
             if state.session is window.session and state.sender == window.sender and state.live()
         ]
         begun = [state for state in candidates if state.link in unfinished]
-        waiting = begun or [state for state in candidates if state.credit > 0 and state.available != 0]
+        waiting = begun or [
+            state for state in candidates if state.credit.left() > 0 and state.credit.available != 0
+        ]
         if not waiting:
             return
         link = max(waiting, key=_available)
         receiver = 1 - window.sender
-        expected: i64 = 1 if begun else link.available
+        expected: i64 = 1 if begun else link.credit.available
         if not self.notebook.idle(receiver, since, until, _patience(self.notebook, WINDOW_CLOSED, expected)):
             return
         seconds = (until - since) / SECOND
         unsettled = sum(
-            int(state.unsettled) for state in self.links.values() if state.session is window.session
+            int(state.held.unsettled) for state in self.links.values() if state.session is window.session
         )
         figures: dict[str, Any] = {
             "incoming_window": None if window.size == UNSAID else window.size,
             "transfers": window.transfers,
             "window_left": 0,
-            "credit": link.credit,
+            "credit": link.credit.left(),
             "link": link.subject,
             "unsettled": unsettled,
         }
-        if link.available >= 0:
-            figures["available"] = link.available
+        if link.credit.available >= 0:
+            figures["available"] = link.credit.available
         if begun:
             first = unfinished[link.link]
             figures["unfinished_delivery"] = first
             stuck = f'the delivery that began in packet {first} on link "{link.subject}" is unfinished'
         else:
-            stuck = f'link "{link.subject}" has a credit of {link.credit}'
+            stuck = f'link "{link.subject}" has a credit of {link.credit.left()}'
         pinned = f"; {count(unsettled, 'delivery')} {are(unsettled)} unsettled" if unsettled else ""
         message = (
             f"channel {window.channel}: the {PEERS[window.sender]} may send nothing for "
             f"{duration(seconds)}, because the incoming-window of the {PEERS[receiver]} is 0; "
-            f"{stuck}{pinned}{_waiting(link.available)}"
+            f"{stuck}{pinned}{_waiting(link.credit.available)}"
         )
         self.notebook.add(
             WINDOW_CLOSED,
@@ -368,4 +371,4 @@ def _unfinished(window: Window) -> dict[Link, int]:
 
 
 def _available(state: LinkState) -> int:
-    return int(state.available)
+    return int(state.credit.available)

@@ -50,7 +50,8 @@ class LinkWatch(Watch10):
     @property
     def token_credit(self) -> bool:
         """Whether the server may send an answer about a token."""
-        return any(one.link.tokens and one.sender == 1 and one.credit > 0 for one in self.links.values())
+        ones = self.links.values()
+        return any(one.link.tokens and one.sender == 1 and one.credit.left() > 0 for one in ones)
 
     # Sessions and links
 
@@ -76,11 +77,12 @@ class LinkWatch(Watch10):
             self.of_session.setdefault(session, {})[link] = state
         state.attach(side, record.packet, record.time)
         if side == state.sender:
-            state.initial = body.initial_delivery_count or 0
-            state.count = state.initial
+            credit = state.credit
+            credit.initial = body.initial_delivery_count or 0
+            credit.count = credit.initial
             state.refused = state.refused or body.source is None
-            if state.up_to != UNSAID:
-                state.up_to += state.initial
+            if credit.up_to != UNSAID:
+                credit.up_to += credit.initial
         else:
             state.refused = state.refused or body.target is None
         self._look(state, record)
@@ -95,7 +97,7 @@ class LinkWatch(Watch10):
             return
         self._stop(state, ended, until)
         state.over = True
-        self.held -= state.unsettled
+        self.held -= state.held.unsettled
         self.last = None
         self.links.pop(state.link, None)
         others = self.of_session.get(state.session)
@@ -105,10 +107,10 @@ class LinkWatch(Watch10):
     def _stop(self, state: LinkState, ended: i64, until: i64) -> None:
         """A link is over, or what is known of it."""
         piled = settlement_ended(self.notebook, state, ended, until)
-        if state.wait_packet:
+        if state.credit.wait_packet:
             if not piled:
                 credit_ended(self.notebook, state, ended, until)
-            state.wait_packet = 0
+            state.credit.wait_packet = 0
 
     # Credit
 
@@ -125,37 +127,39 @@ class LinkWatch(Watch10):
         self._look(state, record)
 
     def _sender_flow(self, state: LinkState, record: FrameRecord, body: Flow) -> None:
+        credit = state.credit
         if body.available is not None:
-            if state.available == 0 and body.available > 0 and state.wait_packet == 0:
-                state.wait_packet, state.wait_time = record.packet, record.time
-            state.available = body.available
+            if credit.available == 0 and body.available > 0 and credit.wait_packet == 0:
+                credit.wait_packet, credit.wait_time = record.packet, record.time
+            credit.available = body.available
         if body.delivery_count is not None:
             self._counted(state, record, state.sender, body.delivery_count)
-            state.drained = state.drained or state.drain
-            state.count = body.delivery_count
+            credit.drained = credit.drained or credit.drain
+            credit.count = body.delivery_count
 
-    def _grant(self, state: LinkState, record: FrameRecord, body: Flow, credit: i64) -> None:
-        start: i64 = state.initial if body.delivery_count is None else body.delivery_count
-        before = state.up_to
+    def _grant(self, state: LinkState, record: FrameRecord, body: Flow, granted: i64) -> None:
+        credit, held = state.credit, state.held
+        start: i64 = credit.initial if body.delivery_count is None else body.delivery_count
+        before = credit.up_to
         if body.delivery_count is not None:
             self._counted(state, record, state.receiver, start)
-        state.up_to = start + credit
-        raised = before == UNSAID or ahead(state.up_to, before) > 0
-        if raised and state.largest and not state.renewed_packet and credit and state.unsettled > 0:
-            if not state.settled or state.unsettled >= state.largest:
-                state.renewed_packet = record.packet
-        state.granted = credit
-        state.largest = max(state.largest, credit)
-        state.drain = body.drain is True
-        state.drained = state.drained or state.drain
-        state.flow_packet = record.packet
+        credit.up_to = start + granted
+        raised = before == UNSAID or ahead(credit.up_to, before) > 0
+        if raised and credit.largest and not credit.renewed_packet and granted and held.unsettled > 0:
+            if not held.settled or held.unsettled >= credit.largest:
+                credit.renewed_packet = record.packet
+        credit.granted = granted
+        credit.largest = max(credit.largest, granted)
+        credit.drain = body.drain is True
+        credit.drained = credit.drained or credit.drain
+        credit.flow_packet = record.packet
 
     def _counted(self, state: LinkState, record: FrameRecord, side: i64, count: i64) -> None:
         """A peer says a delivery-count: it may have counted transfers."""
-        risen = ahead(count, state.initial)
+        risen = ahead(count, state.credit.initial)
         if (
             state.miscount is not None
-            or state.drained
+            or state.credit.drained
             or state.aborted
             or not state.completed()
             or risen != state.transfers
@@ -166,21 +170,22 @@ class LinkWatch(Watch10):
             "transfers": int(state.transfers),
             "deliveries": int(state.deliveries),
             "delivery_count": int(count),
-            "expected": int(state.initial + state.deliveries),
+            "expected": int(state.credit.initial + state.deliveries),
         }
         state.miscount = Miscount(side, record.packet, record.time, figures)
 
     def _look(self, state: LinkState, record: FrameRecord) -> None:
         """See whether the sender waits for credit now."""
+        credit = state.credit
         starved = state.starved()
-        if starved and state.wait_packet == 0:
-            if state.largest:
-                state.wait_packet, state.wait_time = record.packet, record.time
+        if starved and credit.wait_packet == 0:
+            if credit.largest:
+                credit.wait_packet, credit.wait_time = record.packet, record.time
             else:
-                state.wait_packet, state.wait_time = state.attach_since()
-        elif not starved and state.wait_packet:
+                credit.wait_packet, credit.wait_time = state.attach_since()
+        elif not starved and credit.wait_packet:
             credit_ended(self.notebook, state, record.packet, record.time)
-            state.wait_packet = 0
+            credit.wait_packet = 0
 
     # Deliveries
 
@@ -203,7 +208,8 @@ class LinkWatch(Watch10):
             return
         state.transfers += 1
         state.deliveries += 1
-        state.count += 1
+        credit = state.credit
+        credit.count += 1
         if not state.first_packet:
             state.first_packet = record.packet
         if delivery.aborted:
@@ -212,16 +218,16 @@ class LinkWatch(Watch10):
             state.transactional = True
         if not body.settled:
             self._hold(state, delivery)
-        if state.available > 0:
-            state.available -= 1
-        if state.up_to != UNSAID and ahead(state.count, state.up_to) >= 0:
+        if credit.available > 0:
+            credit.available -= 1
+        if credit.up_to != UNSAID and ahead(credit.count, credit.up_to) >= 0:
             self._look(state, record)
 
     def _hold(self, state: LinkState, delivery: OpenDelivery) -> None:
         if self.held >= MAX_NAMED_DELIVERIES or not state.joined():
-            state.untracked = True
+            state.held.untracked = True
             return
-        state.hold(delivery)
+        state.held.hold(delivery)
         self.held += 1
 
     def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
@@ -233,9 +239,9 @@ class LinkWatch(Watch10):
         if delivery.aborted or body.settled:
             if delivery.aborted:
                 state.aborted += 1
-            if state.holds(delivery):
+            if state.held.holds(delivery):
                 self.held -= 1
-                state.free(delivery)
+                state.held.free(delivery)
 
     def disposition(
         self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
@@ -255,18 +261,19 @@ class LinkWatch(Watch10):
                 state = self._find(link)
                 if state is None:
                     continue
-            if not state.holds(delivery):
+            held = state.held
+            if not held.holds(delivery):
                 continue
             if transactional:
                 state.transactional = True
-            if answers and state.awaits(delivery):
-                state.settled += 1
-                state.settling.add(record.time - delivery.time, delivery.packet, record.packet)
+            if answers and held.awaits(delivery):
+                held.settled += 1
+                held.settling.add(record.time - delivery.time, delivery.packet, record.packet)
                 if not settles:
-                    state.answer(delivery, record.packet, record.time)
+                    held.answer(delivery, record.packet, record.time)
             if settles:
                 self.held -= 1
-                state.free(delivery)
+                held.free(delivery)
 
     # The end
 
@@ -279,7 +286,7 @@ class LinkWatch(Watch10):
         self.windows.lasting(until)
         for state in self.links.values():
             piled = pile_ended(self.notebook, state, 0, until)
-            if state.wait_packet and not piled:
+            if state.credit.wait_packet and not piled:
                 credit_ended(self.notebook, state, 0, until)
 
     def lost(self, until: i64) -> None:

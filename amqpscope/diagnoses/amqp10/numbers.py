@@ -60,9 +60,10 @@ class LinkNumbers:
         state = self.state
         if state is None:
             return
-        if state.up_to != UNSAID:
-            self.granted = max(self.granted, int(ahead(state.up_to, state.initial)))
-        self.without_credit.look(state.wait_packet > 0, state.wait_time, state.wait_packet, now)
+        credit = state.credit
+        if credit.up_to != UNSAID:
+            self.granted = max(self.granted, int(ahead(credit.up_to, credit.initial)))
+        self.without_credit.look(credit.wait_packet > 0, credit.wait_time, credit.wait_packet, now)
 
     def json(self, skewed: bool) -> dict[str, Any]:
         """As an object of the JSON outputs."""
@@ -73,9 +74,9 @@ class LinkNumbers:
             else {
                 "granted": self.granted,
                 "used": state.deliveries,
-                "largest": state.largest,
+                "largest": state.credit.largest,
                 "waited": self.without_credit.json(),
-                "peak_unsettled": state.peak,
+                "peak_unsettled": state.held.peak,
             },
             "deliveries": self.deliveries.json(skewed),
         }

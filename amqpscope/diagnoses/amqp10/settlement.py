@@ -117,7 +117,7 @@ def settlement_ended(notebook: Notebook, state: LinkState, ended: i64, until: i6
 
 
 def _slow(notebook: Notebook, state: LinkState, receiver: str) -> None:
-    settling = state.settling
+    settling = state.held.settling
     median = settling.median()
     if (
         settling.slow is None
@@ -144,27 +144,27 @@ def _slow(notebook: Notebook, state: LinkState, receiver: str) -> None:
 
 
 def _on_receipt(notebook: Notebook, state: LinkState, receiver: str) -> None:
-    if state.transactional or not state.largest or not state.renewed_packet:
+    if state.transactional or not state.credit.largest or not state.credit.renewed_packet:
         return
     least = max(
-        notebook.limit(CREDIT_ON_RECEIPT, "times") * int(state.largest),
+        notebook.limit(CREDIT_ON_RECEIPT, "times") * int(state.credit.largest),
         notebook.limit(CREDIT_ON_RECEIPT, "deliveries"),
     )
-    if int(state.peak) < least:
+    if int(state.held.peak) < least:
         return
     notebook.add(
         CREDIT_ON_RECEIPT,
         state.subject,
         receiver,
-        state.renewed_packet,
-        f'link "{state.subject}": up to {state.peak} deliveries were unsettled at the same time, with a '
-        f"credit of {state.largest}, because the {receiver} grants new credit when deliveries arrive, not "
+        state.credit.renewed_packet,
+        f'link "{state.subject}": up to {state.held.peak} deliveries were unsettled at the same time, with a '
+        f"credit of {state.credit.largest}, because the {receiver} grants new credit when deliveries arrive, not "
         f"when the {receiver} settles them",
         {
-            "largest_credit": state.largest,
-            "peak_unsettled": state.peak,
+            "largest_credit": state.credit.largest,
+            "peak_unsettled": state.held.peak,
             "deliveries": state.deliveries,
-            "unsettled_end": state.unsettled,
+            "unsettled_end": state.held.unsettled,
         },
     )
 
@@ -188,15 +188,15 @@ def _miscounted(notebook: Notebook, state: LinkState, known: Miscount, ended: i6
 def pile_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> bool:
     """A pile of unsettled deliveries is over, or what is known of it. Whether there is one."""
     least = notebook.limit(UNSETTLED_PILE, "deliveries")
-    if state.transactional or state.untracked or int(state.unsettled) < least:
+    if state.transactional or state.held.untracked or int(state.held.unsettled) < least:
         return False
     sender, receiver = PEERS[state.sender], PEERS[state.receiver]
     figures: dict[str, Any] = {"variant": "accepted-not-settled", "deliveries": state.deliveries}
-    if len(state.answered) >= least:
-        packet, since = next(iter(state.answered.values()))
-        number, who = len(state.answered), state.sender
+    if len(state.held.answered) >= least:
+        packet, since = next(iter(state.held.answered.values()))
+        number, who = len(state.held.answered), state.sender
         patience = notebook.limit(UNSETTLED_PILE, "settle-seconds")
-        figures |= {"accepted": number, "unsettled": state.unsettled}
+        figures |= {"accepted": number, "unsettled": state.held.unsettled}
         text = (
             f"the {receiver} has sent outcomes for {count(number, 'delivery')}, but the {sender} does not "
             "settle them"
@@ -211,8 +211,8 @@ def pile_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> 
         figures |= {
             "variant": "no-outcome",
             "unsettled": number,
-            "settled": state.settled,
-            "credit_left": state.credit,
+            "settled": state.held.settled,
+            "credit_left": state.credit.left(),
         }
         text = f"{count(number, 'delivery')} {are(number)} unsettled, because the {receiver} sends no outcome"
     if not notebook.idle(who, since, until, patience):
