@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.diagnoses.notebook import Notebook
+from amqpscope.diagnoses.notebook import Heard, Notebook
 from amqpscope.diagnoses.opening import OpeningWatch
 from amqpscope.diagnoses.several import Several
 from amqpscope.diagnoses.speech import Speech
@@ -75,28 +75,29 @@ class ConnectionDiagnosis:
         """The next frame of the connection."""
         frame = record.frame
         side = side_of(record)
+        notebook = self.notebook
         if self.plain and frame.missing == 0 and record.started and not record.unseen and not frame.problems:
             if not self.opening.answered:
                 self.opening.take(record, side)
-            self._transport(record, side)
+            heard = notebook.client if side == 0 else notebook.server
+            if _within(record, heard):
+                self._about(record, side)
+                if self.watches.follows:
+                    self.watches.conversation.take(record)
+                heard.end = frame.offset + frame.size
+                notebook.acknowledges(record, heard)
+                return
+            self.transport.packet(record, side)
+            self._about(record, side)
         else:
             self.prepare(record)
         if self.watches.follows:
             self.watches.conversation.take(record)
         # Now, so that a peer that answers is not taken for one that was there and did not answer.
-        self.notebook.hear(record, side)
+        notebook.hear(record, side)
 
-    def _transport(self, record: FrameRecord, side: i64) -> None:
-        """What the watch of silences has to know of the next frame. side: its sender's."""
-        notebook = self.notebook
-        heard = notebook.client if side == 0 else notebook.server
-        if (
-            record.packet != heard.packet
-            or record.time != heard.begun
-            or record.last_time != heard.time
-            or record.time > heard.time
-        ):
-            self.transport.packet(record, side)
+    def _about(self, record: FrameRecord, side: i64) -> None:
+        """What the next frame of a side is about, where every watch of the connection has to know that."""
         if record.message is not None:
             self.messages += 1
         body = record.frame.body
@@ -125,7 +126,9 @@ class ConnectionDiagnosis:
                 self._lose(side)
         if not self.opening.answered:
             self.opening.take(record, side)
-        self._transport(record, side)
+        if not _within(record, self.notebook.heard(side)):
+            self.transport.packet(record, side)
+        self._about(record, side)
         self.plain = not self.torn and self.watches.listening
         return side
 
@@ -192,3 +195,14 @@ class ConnectionDiagnosis:
             int(first.time),
             int(self.messages),
         )
+
+
+def _within(record: FrameRecord, heard: Heard) -> bool:
+    """Whether a frame begins and ends where the last frame of its sender does: in the same packet."""
+    time = record.time
+    return (
+        record.packet == heard.packet
+        and time == heard.begun
+        and record.last_time == heard.time
+        and time <= heard.time
+    )

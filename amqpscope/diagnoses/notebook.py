@@ -121,10 +121,16 @@ class Notebook:
         heard.packet = record.packet
         heard.begun = record.time
         heard.end = frame.offset + frame.size
-        if time + _SKEW < self.newest:
-            self.skewed = True
         if time > self.newest:
             self.newest = time
+        self.acknowledges(record, heard)
+
+    def acknowledges(self, record: FrameRecord, heard: Heard) -> None:
+        """What the next frame acknowledges, and whether it is older by far than the newest one. heard: what
+        was captured of its sender.
+        """
+        if record.last_time + _SKEW < self.newest:
+            self.skewed = True
         if record.acknowledged > heard.acknowledged:
             heard.acknowledged = record.acknowledged
 
