@@ -158,8 +158,8 @@ def _on_receipt(notebook: Notebook, state: LinkState, receiver: str) -> None:
         receiver,
         state.credit.renewed_packet,
         f'link "{state.subject}": up to {state.held.peak} deliveries were unsettled at the same time, with a '
-        f"credit of {state.credit.largest}, because the {receiver} grants new credit when deliveries arrive, not "
-        f"when the {receiver} settles them",
+        f"credit of {state.credit.largest}, because the {receiver} grants new credit when deliveries arrive, "
+        f"not when the {receiver} settles them",
         {
             "largest_credit": state.credit.largest,
             "peak_unsettled": state.held.peak,
