@@ -248,7 +248,7 @@ class ChannelWatch(Watch091):
             state.subject,
             PEERS[side],
             packet,
-            f"the {PEERS[side]} {'stopped' if ended else 'has stopped'} all messages on {state.subject} for "
+            f"the {PEERS[side]} {'stopped' if ended else 'has stopped'} every message on {state.subject} for "
             f"{duration(seconds)} (channel.flow with active=0)",
             {"active": 0, "resumed": False},
             seconds=seconds,
