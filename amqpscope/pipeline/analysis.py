@@ -355,7 +355,7 @@ def _explained(error: BaseException) -> BaseException:
     ours = re.search(r"amqpscope\.pipeline\.failure\.PipelineError: (.*)", text)
     if ours:
         return PipelineError(ours.group(1))
-    missing = re.search(r"No module named '(amqpscope|dissectors|pyarrow|pandas|numpy)\b", text)
+    missing = re.search(r"No module named '(amqpscope|dissectors|librt|pyarrow|pandas|numpy)\b", text)
     if missing:
         return PipelineError(
             f"the workers have no {missing.group(1)}: install amqpscope[spark] where they run, "

@@ -1,9 +1,9 @@
 """The rows of the table `deliveries`, by column."""
 
 from amqpscope.model.records import Connection
-from amqpscope.pipeline.columns import LARGEST, Column, TableColumns, Words
+from amqpscope.pipeline.columns import LARGEST, Flags, Hex, Numbers, SmallNumbers, TableColumns, Words
 from amqpscope.pipeline.deliveries import DeliveryRow
-from amqpscope.pipeline.frame_columns import Days
+from amqpscope.pipeline.frame_columns import DAY
 from amqpscope.pipeline.packets import split
 
 __all__ = ["DeliveryColumns"]
@@ -14,7 +14,6 @@ class DeliveryColumns(TableColumns):
 
     def __init__(self) -> None:
         super().__init__("deliveries")
-        self._days: Days = Days()
         self._capture_set: Words = self.words("capture_set")
         self._capture: Words = self.words("capture")
         self._connection: Words = self.words("connection")
@@ -25,19 +24,19 @@ class DeliveryColumns(TableColumns):
         self._outcome: Words = self.words("outcome")
         self._condition: Words = self.words("condition")
         self._settled_by: Words = self.words("settled_by")
-        self._packet: Column = self.column("packet")
-        self._time: Column = self.column("time")
-        self._time_ns: Column = self.column("time_ns")
-        self._date: Column = self.column("date")
-        self._channel: Column = self.column("channel")
-        self._delivery_id: Column = self.column("delivery_id")
-        self._delivery_tag: Column = self.column("delivery_tag")
-        self._transfers: Column = self.column("transfers")
-        self._payload: Column = self.column("payload")
-        self._complete: Column = self.column("complete")
-        self._aborted: Column = self.column("aborted")
-        self._settled_packet: Column = self.column("settled_packet")
-        self._latency_ns: Column = self.column("latency_ns")
+        self._packet: Numbers = self.numbers("packet")
+        self._time: Numbers = self.numbers("time")
+        self._time_ns: Numbers = self.numbers("time_ns")
+        self._date: SmallNumbers = self.small("date")
+        self._channel: SmallNumbers = self.small("channel")
+        self._delivery_id: Numbers = self.numbers("delivery_id")
+        self._delivery_tag: Hex = self.hexadecimal("delivery_tag")
+        self._transfers: Numbers = self.numbers("transfers")
+        self._payload: Numbers = self.numbers("payload")
+        self._complete: Flags = self.flags("complete")
+        self._aborted: Flags = self.flags("aborted")
+        self._settled_packet: Numbers = self.numbers("settled_packet")
+        self._latency_ns: Numbers = self.numbers("latency_ns")
 
     def add_delivery(
         self, capture_set: str, captures: list[str], connection: Connection, delivery: DeliveryRow
@@ -58,16 +57,15 @@ class DeliveryColumns(TableColumns):
         self._packet.put(row, packet)
         self._time.put(row, time // 1000)
         self._time_ns.put(row, time)
-        self._date.put(row, self._days.of(time))
+        self._date.put(row, time // DAY)
         self._channel.put(row, delivery.channel)
         number = delivery.id
         if number is not None and number <= LARGEST:
             self._delivery_id.put(row, number)
         tag = delivery.tag
         if tag is not None:
-            text = tag.hex()
-            self.text += len(text)
-            self._delivery_tag.put(row, text)
+            self.text += 2 * len(tag)
+            self._delivery_tag.put_octets(row, tag)
         self._transfers.put(row, delivery.transfers)
         self._payload.put(row, delivery.payload)
         self._complete.put(row, delivery.complete)

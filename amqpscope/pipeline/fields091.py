@@ -1,6 +1,6 @@
 """The fields of AMQP 0-9-1's frequent frames as columns: publish, deliver, ack, nack, content header."""
 
-from amqpscope.pipeline.columns import LARGEST, Column, TableColumns, Words
+from amqpscope.pipeline.columns import LARGEST, Flags, Numbers, TableColumns, Words
 from amqpscope.pipeline.frame_columns import FrameFields
 from amqpscope.report.amqp091.json_form import Amqp091JsonRenderer
 from dissectors.amqp091.arguments import Method
@@ -18,17 +18,17 @@ class Amqp091Fields(FrameFields):
     def __init__(self, columns: TableColumns) -> None:
         self._columns: TableColumns = columns
         self._renderer: Amqp091JsonRenderer = Amqp091JsonRenderer()
-        self._delivery_id: Column = columns.column("delivery_id")
+        self._delivery_id: Numbers = columns.numbers("delivery_id")
         self._exchange: Words = columns.words("exchange", True)
         self._routing_key: Words = columns.words("routing_key", True)
         self._consumer_tag: Words = columns.words("consumer_tag", True)
-        self._mandatory: Column = columns.column("mandatory")
-        self._immediate: Column = columns.column("immediate")
-        self._redelivered: Column = columns.column("redelivered")
-        self._multiple: Column = columns.column("multiple")
-        self._requeue: Column = columns.column("requeue")
-        self._body_size: Column = columns.column("body_size")
-        self._properties: Column = columns.column("properties")
+        self._mandatory: Flags = columns.flags("mandatory")
+        self._immediate: Flags = columns.flags("immediate")
+        self._redelivered: Flags = columns.flags("redelivered")
+        self._multiple: Flags = columns.flags("multiple")
+        self._requeue: Flags = columns.flags("requeue")
+        self._body_size: Numbers = columns.numbers("body_size")
+        self._properties: Words = columns.words("properties")
 
     def take(self, row: i64, frame: Frame) -> bool:
         body = frame.body
@@ -79,5 +79,5 @@ class Amqp091Fields(FrameFields):
         properties = self._renderer.properties(body)
         self._columns.text += len(properties)
         self._body_size.put(row, body.body_size)
-        self._properties.put(row, properties)
+        self._properties.say(row, properties)
         return True

@@ -1,6 +1,6 @@
 """The fields of AMQP 1.0's frequent frames as columns: transfer, flow, disposition."""
 
-from amqpscope.pipeline.columns import Column, TableColumns, Words
+from amqpscope.pipeline.columns import Flags, Hex, Numbers, SmallNumbers, TableColumns, Words
 from amqpscope.pipeline.frame_columns import FrameFields
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Disposition, Flow, Transfer
@@ -15,29 +15,29 @@ class Amqp10Fields(FrameFields):
 
     def __init__(self, columns: TableColumns) -> None:
         self._columns: TableColumns = columns
-        self._handle: Column = columns.column("handle")
-        self._delivery_id: Column = columns.column("delivery_id")
-        self._delivery_tag: Column = columns.column("delivery_tag")
-        self._message_format: Column = columns.column("message_format")
-        self._settled: Column = columns.column("settled")
-        self._more: Column = columns.column("more")
-        self._rcv_settle_mode: Column = columns.column("rcv_settle_mode")
+        self._handle: Numbers = columns.numbers("handle")
+        self._delivery_id: Numbers = columns.numbers("delivery_id")
+        self._delivery_tag: Hex = columns.hexadecimal("delivery_tag")
+        self._message_format: Numbers = columns.numbers("message_format")
+        self._settled: Flags = columns.flags("settled")
+        self._more: Flags = columns.flags("more")
+        self._rcv_settle_mode: SmallNumbers = columns.small("rcv_settle_mode")
         self._state: Words = columns.words("state")
-        self._resume: Column = columns.column("resume")
-        self._aborted: Column = columns.column("aborted")
-        self._batchable: Column = columns.column("batchable")
-        self._role: Column = columns.column("role")
-        self._first: Column = columns.column("first")
-        self._last: Column = columns.column("last")
-        self._next_incoming_id: Column = columns.column("next_incoming_id")
-        self._incoming_window: Column = columns.column("incoming_window")
-        self._next_outgoing_id: Column = columns.column("next_outgoing_id")
-        self._outgoing_window: Column = columns.column("outgoing_window")
-        self._delivery_count: Column = columns.column("delivery_count")
-        self._link_credit: Column = columns.column("link_credit")
-        self._available: Column = columns.column("available")
-        self._drain: Column = columns.column("drain")
-        self._echo: Column = columns.column("echo")
+        self._resume: Flags = columns.flags("resume")
+        self._aborted: Flags = columns.flags("aborted")
+        self._batchable: Flags = columns.flags("batchable")
+        self._role: Flags = columns.flags("role")
+        self._first: Numbers = columns.numbers("first")
+        self._last: Numbers = columns.numbers("last")
+        self._next_incoming_id: Numbers = columns.numbers("next_incoming_id")
+        self._incoming_window: Numbers = columns.numbers("incoming_window")
+        self._next_outgoing_id: Numbers = columns.numbers("next_outgoing_id")
+        self._outgoing_window: Numbers = columns.numbers("outgoing_window")
+        self._delivery_count: Numbers = columns.numbers("delivery_count")
+        self._link_credit: Numbers = columns.numbers("link_credit")
+        self._available: Numbers = columns.numbers("available")
+        self._drain: Flags = columns.flags("drain")
+        self._echo: Flags = columns.flags("echo")
 
     def take(self, row: i64, frame: Frame) -> bool:
         body = frame.body
@@ -54,9 +54,8 @@ class Amqp10Fields(FrameFields):
             self._delivery_id.put(row, body.delivery_id)
         tag = body.delivery_tag
         if tag is not None:
-            text = tag.hex()
-            self._columns.text += len(text)
-            self._delivery_tag.put(row, text)
+            self._columns.text += 2 * len(tag)
+            self._delivery_tag.put_octets(row, tag)
         if body.message_format is not None:
             self._message_format.put(row, body.message_format)
         if body.settled is not None:

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from amqpscope.model.records import FrameRecord
-from amqpscope.pipeline.columns import Column, TableColumns, Words
+from amqpscope.pipeline.columns import Lists, Numbers, SmallNumbers, TableColumns, Texts, Words
 from amqpscope.pipeline.packets import split
 from amqpscope.protocols import protocol_of_kind
 from amqpscope.report.json_form import FrameForm
@@ -17,10 +17,11 @@ from amqpscope.tracking.amqp10.identity import Link
 from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["Days", "FrameColumns", "FrameFields"]
+__all__ = ["DAY", "Days", "FrameColumns", "FrameFields"]
 
 _EPOCH: Final = date(1970, 1, 1)
-_DAY: Final = 86_400 * 1_000_000_000
+DAY: Final = 86_400 * 1_000_000_000
+"""In ns."""
 
 
 class Days:
@@ -32,7 +33,7 @@ class Days:
 
     def of(self, time: i64) -> date:
         """The date (UTC) of a time in ns since 1970."""
-        number = time // _DAY
+        number = time // DAY
         if number != self._number:
             self._number = number
             self._date = _EPOCH + timedelta(days=int(number))
@@ -56,7 +57,6 @@ class FrameColumns(TableColumns):
     def __init__(self, with_json: bool) -> None:
         super().__init__("frames")
         self._with_json: bool = with_json
-        self._days: Days = Days()
         self._capture_set: Words = self.words("capture_set")
         self._capture: Words = self.words("capture")
         self._connection: Words = self.words("connection")
@@ -66,19 +66,19 @@ class FrameColumns(TableColumns):
         self._name: Words = self.words("name")
         self._link: Words = self.words("link", True)
         self._address: Words = self.words("address", True)
-        self._packet: Column = self.column("packet")
-        self._time: Column = self.column("time")
-        self._time_ns: Column = self.column("time_ns")
-        self._date: Column = self.column("date")
-        self._channel: Column = self.column("channel")
-        self._offset: Column = self.column("offset")
-        self._size: Column = self.column("size")
-        self._fields: Column = self.column("fields")
-        self._problems: Column = self.column("problems")
-        self._last_packet: Column = self.column("last_packet")
-        self._missing: Column = self.column("missing")
-        self._payload: Column = self.column("payload")
-        self._message: Column = self.column("message")
+        self._packet: Numbers = self.numbers("packet")
+        self._time: Numbers = self.numbers("time")
+        self._time_ns: Numbers = self.numbers("time_ns")
+        self._date: SmallNumbers = self.small("date")
+        self._channel: SmallNumbers = self.small("channel")
+        self._offset: Numbers = self.numbers("offset")
+        self._size: Numbers = self.numbers("size")
+        self._fields: Texts = self.texts("fields")
+        self._problems: Lists = self.lists("problems")
+        self._last_packet: Numbers = self.numbers("last_packet")
+        self._missing: Numbers = self.numbers("missing")
+        self._payload: Numbers = self.numbers("payload")
+        self._message: Texts = self.texts("message")
         self._of_kind: dict[tuple[str, str], FrameFields] = {}
         # Those of the last frame: nearly always the next one's, too.
         self._last_kind: str = ""
@@ -99,7 +99,7 @@ class FrameColumns(TableColumns):
         self._packet.put(row, packet)
         self._time.put(row, time // 1000)
         self._time_ns.put(row, time)
-        self._date.put(row, self._days.of(time))
+        self._date.put(row, time // DAY)
         self._connection.say(row, connection.id)
         self._protocol.say(row, connection.protocol or None)
         self._peer.say(row, record.peer)
@@ -136,7 +136,6 @@ class FrameColumns(TableColumns):
                 message = form.message(record, link)
                 self.text += len(message)
                 self._message.put(row, message)
-        problems: list[object] = _NONE
         if frame.problems:
             problems = [
                 {
@@ -147,7 +146,7 @@ class FrameColumns(TableColumns):
                 }
                 for problem in frame.problems
             ]
-        self._problems.put(row, problems)
+            self._problems.give(row, problems)
 
     def _fields_of(self, frame: Frame) -> FrameFields:
         """What knows the fields of a frame."""
@@ -166,7 +165,3 @@ class FrameColumns(TableColumns):
         for one in (kind,) if protocol is None else protocol.kinds:
             self._of_kind[one, dialect] = found
         return found
-
-
-_NONE: Final[list[object]] = []
-"""The problems of most frames: one list for all, which nobody puts anything into."""

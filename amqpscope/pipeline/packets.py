@@ -8,6 +8,8 @@ it.
 
 import re
 
+from dissectors.wire import i64
+
 __all__ = ["MAX_FILES", "first_number", "in_text", "split"]
 
 _NAMED = re.compile("(?<=packet )[0-9]+")
@@ -20,7 +22,7 @@ def first_number(position: int) -> int:
     return position << _BITS
 
 
-def split(packet: int) -> tuple[int, int]:
+def split(packet: i64) -> tuple[i64, i64]:
     """(place of the file, number in the file)."""
     return packet >> _BITS, packet & ((1 << _BITS) - 1)
 

@@ -1,5 +1,6 @@
 """The Parquet files of a lake: how workers write the parts of a table, and read them again."""
 
+import base64
 import datetime
 from collections.abc import Callable, Iterator
 from types import MappingProxyType
@@ -84,7 +85,7 @@ class PartWriter:
             path = f"{folder}part-{self._stem}-{len(self._parts) + len(self._open)}.parquet"
             self._make(folder)
             stream = self._system.open_output_stream(f"{self._staging}/{path}")
-            part = _OpenPart(path, stream, tagged(LAKE_TABLES[name], self._tags))
+            part = _OpenPart(path, stream, tagged(LAKE_TABLES[name], self._tags), batch.schema)
         self._open[place] = part  # the one written last is the last
         self._held += part.take(batch)
         if part.waiting_rows >= ROW_GROUP_ROWS:
@@ -112,10 +113,11 @@ class PartWriter:
 class _OpenPart:
     """A Parquet file that is written, and the rows that wait for its next row group.
 
-    path: below the staging directory. rows: of the whole file.
+    path: below the staging directory. rows: of the whole file. schema: of the batches, in which texts may
+    have a dictionary.
     """
 
-    def __init__(self, path: str, stream: Any, table: TableSchema) -> None:
+    def __init__(self, path: str, stream: Any, table: TableSchema, schema: pa.Schema) -> None:
         self.path = path
         self.rows = 0
         self.waiting_rows = 0
@@ -123,7 +125,7 @@ class _OpenPart:
         self._waiting: list[pa.RecordBatch] = []
         self._stream = stream
         self._metadata: list[pq.FileMetaData] = []
-        self._writer = _writer(stream, table, self._metadata)
+        self._writer = _writer(stream, table, schema, self._metadata)
 
     def take(self, batch: pa.RecordBatch) -> int:
         """Let rows wait; gives their octets, without those of columns that are null throughout."""
@@ -138,7 +140,9 @@ class _OpenPart:
         """Write what waits as a row group; gives its octets."""
         octets = self.waiting_octets
         if self._waiting:
-            self._writer.write_table(pa.Table.from_batches(self._waiting), ROW_GROUP_ROWS)
+            # Where all of a row group have one dictionary, it is written as it is.
+            rows = pa.Table.from_batches(self._waiting).unify_dictionaries()
+            self._writer.write_table(rows, ROW_GROUP_ROWS)
         self._waiting.clear()
         self.waiting_rows = self.waiting_octets = 0
         return octets
@@ -165,8 +169,8 @@ class _OpenPart:
         return min(one.min for one in found), max(one.max for one in found)
 
 
-def _writer(stream: Any, table: TableSchema, metadata: list[Any]) -> Any:
-    """Writes a table as Parquet. metadata: gets that of the file when it is finished.
+def _writer(stream: Any, table: TableSchema, schema: pa.Schema, metadata: list[Any]) -> Any:
+    """Writes batches of a schema as Parquet. metadata: gets that of the file when it is finished.
 
     Numbers that repeat, and texts, have a dictionary. The other numbers (packets, offsets, times) grow by
     little: what they grow by takes a few bits.
@@ -178,15 +182,19 @@ def _writer(stream: Any, table: TableSchema, metadata: list[Any]) -> Any:
                 dictionary.append(path)
             elif pa.types.is_integer(kind) or pa.types.is_timestamp(kind):
                 packed.append(path)
-    return pq.ParquetWriter(
+    writer = pq.ParquetWriter(
         stream,
-        table.schema,
+        schema,
         compression="zstd",
         compression_level=_ZSTD_LEVEL,
         use_dictionary=dictionary,
         column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
         metadata_collector=metadata,
+        store_schema=False,
     )
+    # For who reads it with Arrow: the columns have no dictionaries then, whatever those of the batches have.
+    writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(table.schema.serialize().to_pybytes())})
+    return writer
 
 
 def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:

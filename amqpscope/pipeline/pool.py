@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from amqpscope.errors import CaptureError
 from amqpscope.input.workers import NotShared, Worker, Workers
+from amqpscope.pipeline.columns import batch_of
 from amqpscope.pipeline.failure import PipelineError
 
 __all__ = ["Pool", "ReportRow"]
@@ -96,4 +97,7 @@ def _share(worker: Worker, tasks: int) -> Iterator[pa.RecordBatch]:
 
 
 def _batch(number: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([number], pa.int64())], ["id"])
+    return batch_of([(number,)], _NUMBERS)
+
+
+_NUMBERS = pa.schema([("id", pa.int64())])

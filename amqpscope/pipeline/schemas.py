@@ -34,7 +34,7 @@ TIME = pa.timestamp("us", tz="UTC")
 
 
 class ColumnSchema(NamedTuple):
-    """A column of a table. repeats: it has few different numbers."""
+    """A column of a table. repeats: it has few different numbers or texts."""
 
     name: str
     type: pa.DataType
@@ -58,15 +58,15 @@ class TableSchema(NamedTuple):
         )
 
 
-_SET = ColumnSchema("capture_set", TEXT, "name of the capture set: the files that form one capture")
-_CAPTURE = ColumnSchema("capture", TEXT, "name of the capture file")
+_SET = ColumnSchema("capture_set", TEXT, "name of the capture set: the files that form one capture", True)
+_CAPTURE = ColumnSchema("capture", TEXT, "name of the capture file", True)
 _CONNECTION = ColumnSchema(
-    "connection", TEXT, "id of the connection, client>server#n, unique in the capture set"
+    "connection", TEXT, "id of the connection, client>server#n, unique in the capture set", True
 )
 _NOTES = pa.list_(pa.struct([("code", TEXT), ("packet", WHOLE), ("detail", TEXT)]))
 _PARTITIONS = (
     ColumnSchema("date", pa.date32(), "date of the row's time, in UTC"),
-    ColumnSchema("protocol", TEXT, "amqp10, amqp091, tls, ...; null if the connection had no data"),
+    ColumnSchema("protocol", TEXT, "amqp10, amqp091, tls, ...; null if the connection had no data", True),
 )
 
 
@@ -210,7 +210,7 @@ def _field(
 ) -> ColumnSchema:
     """A field of frequent frames. frames: which of them have it. meaning: if the name does not say it."""
     own = f"field {name.replace('_', '-')} of {frames}"
-    return ColumnSchema(name, kind, meaning or own, repeats and kind == WHOLE)
+    return ColumnSchema(name, kind, meaning or own, repeats and kind in (WHOLE, TEXT))
 
 
 _FIELDS = (
@@ -222,7 +222,7 @@ _FIELDS = (
         "field delivery-id of transfer; delivery-tag of basic.deliver, basic.ack and basic.nack",
         False,
     ),
-    _field("delivery_tag", TEXT, "", "field delivery-tag of transfer, in hex"),
+    _field("delivery_tag", TEXT, "", "field delivery-tag of transfer, in hex", False),
     _field("message_format", WHOLE, "transfer"),
     _field("settled", YES, "transfer and disposition"),
     _field("more", YES, "transfer"),
@@ -267,14 +267,15 @@ _FRAMES = TableSchema(
         ColumnSchema("packet", WHOLE, "packet with the frame's first octet, by Wireshark's number"),
         *_time("time", "time of that packet"),
         _CONNECTION,
-        ColumnSchema("peer", TEXT, "peer that sent the frame: client or server"),
+        ColumnSchema("peer", TEXT, "peer that sent the frame: client or server", True),
         ColumnSchema(
             "kind",
             TEXT,
             "kind of the frame: header, amqp, sasl, method, content-header,"
             " body, heartbeat, unknown, skipped",
+            True,
         ),
-        ColumnSchema("name", TEXT, "name of the frame: transfer, sasl-init, basic.publish, ..."),
+        ColumnSchema("name", TEXT, "name of the frame: transfer, sasl-init, basic.publish, ...", True),
         ColumnSchema("channel", SMALL, "AMQP channel, null if the frame has none", True),
         ColumnSchema("offset", WHOLE, "offset of the frame in the sender's stream, in octets"),
         ColumnSchema("size", WHOLE, "size of the frame in octets", True),
@@ -298,8 +299,8 @@ _FRAMES = TableSchema(
         ),
         ColumnSchema("missing", WHOLE, "octets of the frame that were not captured, if any"),
         ColumnSchema("payload", WHOLE, "octets of message content in a transfer or body", True),
-        ColumnSchema("link", TEXT, "name of the link that the frame is about"),
-        ColumnSchema("address", TEXT, "address of that link"),
+        ColumnSchema("link", TEXT, "name of the link that the frame is about", True),
+        ColumnSchema("address", TEXT, "address of that link", True),
         ColumnSchema(
             "message",
             TEXT,
@@ -326,14 +327,15 @@ _DELIVERIES = TableSchema(
         ),
         *_time("time", "time of that packet"),
         _CONNECTION,
-        ColumnSchema("sender", TEXT, "peer that sends: client or server"),
+        ColumnSchema("sender", TEXT, "peer that sends: client or server", True),
         ColumnSchema("channel", SMALL, "channel of the sender", True),
-        ColumnSchema("link", TEXT, "name of the link; in 0-9-1 the consumer-tag"),
+        ColumnSchema("link", TEXT, "name of the link; in 0-9-1 the consumer-tag", True),
         ColumnSchema(
             "address",
             TEXT,
             "address of the link; in 0-9-1 exchange/routing-key, or the "
             "routing key alone for the default exchange",
+            True,
         ),
         ColumnSchema(
             "delivery_id",
@@ -351,13 +353,15 @@ _DELIVERIES = TableSchema(
             TEXT,
             "outcome of the delivery: accepted, rejected, released, ..., ack, nack "
             "requeue, ...; null if no outcome was sent",
+            True,
         ),
-        ColumnSchema("condition", TEXT, "error condition in the outcome"),
+        ColumnSchema("condition", TEXT, "error condition in the outcome", True),
         ColumnSchema(
             "settled_by",
             TEXT,
             "peer that settled first, client or server; null if no peer"
             " settled the delivery while it was followed",
+            True,
         ),
         ColumnSchema(
             "settled_packet",

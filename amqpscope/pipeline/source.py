@@ -31,6 +31,7 @@ from amqpscope.input.garbage import calm_collector
 from amqpscope.input.key_log import tls_secrets
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets, fit_to_read
 from amqpscope.pipeline.chain import read_set
+from amqpscope.pipeline.columns import without_dictionaries
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import Range, RangeReader, whole
 from amqpscope.pipeline.inputs import CaptureFile, escaped, is_remote, plain
@@ -273,9 +274,9 @@ class CaptureSetReader(DataSourceReader):  # type: ignore[misc]
         rows = Rows((self._table,), with_secrets(self._terms))
         for one in partition.sets:
             for _, batch in read_set(one, rows):
-                yield batch
+                yield without_dictionaries(batch)
         for _, batch in rows.batches(True):
-            yield batch
+            yield without_dictionaries(batch)
 
 
 class FilteringReader(CaptureSetReader):

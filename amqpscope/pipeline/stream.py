@@ -36,6 +36,7 @@ from amqpscope.input.garbage import calm_collector
 from amqpscope.pipeline.appending import begins_as, unchanged
 from amqpscope.pipeline.capture_set import CaptureSet, capture_set, capture_sets
 from amqpscope.pipeline.chain import read_set
+from amqpscope.pipeline.columns import without_dictionaries
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import READ_ERRORS, CaptureFile, file_system, is_remote, plain, size_now
 from amqpscope.pipeline.rows import Rows, RowTerms
@@ -262,7 +263,7 @@ class CaptureStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow): 
         rows = Rows((_FINDINGS,), with_secrets(self._terms))
         made = [batch for _, batch in read_set(one, rows)] + [batch for _, batch in rows.batches(True)]
         self._there(one, whole)
-        found = pa.Table.from_batches(made, TABLES[_FINDINGS].schema)
+        found = pa.Table.from_batches(map(without_dictionaries, made), TABLES[_FINDINGS].schema)
         left = Counter(given)
         fresh = []
         for number, row in enumerate(found.to_pylist()):

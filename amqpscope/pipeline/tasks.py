@@ -20,6 +20,7 @@ from amqpscope.input.garbage import calm_collector
 from amqpscope.pipeline import flow
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.chain import read_set
+from amqpscope.pipeline.columns import batch_of, without_dictionaries
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import ranges
 from amqpscope.pipeline.flow import BLOCKS, FilePiece
@@ -84,9 +85,9 @@ class OneTable(TaskOutput):
 
     def take(self, made: Iterator[tuple[str, pa.RecordBatch]], rows: Rows) -> Batches:
         for _, batch in made:
-            yield batch
+            yield without_dictionaries(batch)
         for _, batch in rows.batches(True):
-            yield batch
+            yield without_dictionaries(batch)
 
 
 class StagedFiles(TaskOutput):
@@ -125,11 +126,7 @@ class StagedFiles(TaskOutput):
         report: list[tuple[Any, ...]] = [*writer.close()]
         report += [("count", json.dumps(key), count, 0, "", "") for key, count in rows.counts.items()]
         if report:
-            columns = [
-                pa.array(values, field.type)
-                for values, field in zip(zip(*report, strict=True), REPORT, strict=True)
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=REPORT)
+            yield batch_of(report, REPORT)
 
 
 class SameVersion:

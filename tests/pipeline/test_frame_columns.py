@@ -5,15 +5,27 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from support.lakes import CAPTURES, FIELDS, SOME, as_frame, fields_in_columns, ordered, read
 
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
-from amqpscope.pipeline.columns import Column, Words
+from amqpscope.pipeline.columns import (
+    Flags,
+    Hex,
+    Lists,
+    Numbers,
+    SmallNumbers,
+    Texts,
+    Words,
+    array_of,
+    without_dictionaries,
+)
 from amqpscope.pipeline.rows import Rows, RowTerms
 
 FREQUENT = {
@@ -27,7 +39,7 @@ def frames(paths: Iterable[Path], with_json: bool) -> list[dict[str, Any]]:
     rows = Rows(("frames",), RowTerms(with_json=with_json))
     made = [batch for one in capture_sets(map(str, paths), "file") for _, batch in read_set(one, rows)]
     made += [batch for _, batch in rows.batches(True)]
-    return [row for batch in made for row in batch.to_pylist()]
+    return [row for batch in made for row in without_dictionaries(batch).to_pylist()]
 
 
 def test_columns_say_what_the_json_says() -> None:
@@ -65,18 +77,97 @@ def test_columns_of_other_frames_are_null() -> None:
     assert all(opened[name] is None for name in FIELDS)
 
 
-def test_gaps_become_null() -> None:
-    import pyarrow as pa
+WORD = pa.dictionary(pa.int32(), pa.string())
 
-    numbers, words = Column(), Words(True)
-    for row, value in ((1, 5), (4, 2**63 - 1)):
+
+def test_gaps_become_null() -> None:
+    numbers, small, flags, words, texts, octets = (
+        *(Numbers(), SmallNumbers(), Flags()),
+        *(Words(True), Texts(), Hex()),
+    )
+    for row, value in ((1, 5), (4, 2**63 - 1), (20, -1)):
         numbers.put(row, value)
+        small.put(row, value % 2)
+        flags.put(row, value % 2 == 1)
         words.say(row, f"amqp://me:secret@host/{value % 2}")
-    words.say(5, None)
-    assert numbers.take(6, pa.int64()).to_pylist() == [None, 5, None, None, 2**63 - 1, None]
+        texts.put(row, str(value))
+        octets.put_octets(row, bytes([row, 0xAF]))
+    words.say(21, None)
+
+    def gapped(*values: object) -> list[object]:
+        first, second, third = values
+        return [None, first, None, None, second, *[None] * 15, third, None]
+
+    assert numbers.take(22, pa.int64()).to_pylist() == gapped(5, 2**63 - 1, -1)
+    assert small.take(22, pa.int32()).to_pylist() == gapped(1, 1, 1)
+    assert flags.take(22, pa.bool_()).to_pylist() == gapped(True, True, True)
     url = "amqp://me:(hidden)@host/1"
-    assert words.take(6, pa.string()).to_pylist() == [None, url, None, None, url, None]
-    assert numbers.take(2, pa.int64()).to_pylist() == [None, None]
-    assert numbers.take(3, pa.int64()).to_pylist() == [None, None, None]
-    words.say(0, "x")
-    assert words.take(1, pa.string()).to_pylist() == ["x"]
+    assert words.take(22, WORD).to_pylist() == gapped(url, url, url)
+    assert texts.take(22, pa.string()).to_pylist() == gapped("5", str(2**63 - 1), "-1")
+    assert octets.take(22, pa.string()).to_pylist() == gapped("01af", "04af", "14af")
+    for column, kind in ((numbers, pa.int64()), (words, WORD), (texts, pa.string())):
+        assert column.take(2, kind).to_pylist() == [None, None]
+        assert column.take(3, kind).to_pylist() == [None, None, None]
+
+
+@pytest.mark.parametrize("nulls_from", [0, 1, 7, 8, 9, 16, 17, 24])
+def test_a_column_is_taken_again_and_again(nulls_from: int) -> None:
+    """What the first rows had leaves no trace in the next ones, wherever a null comes first."""
+    numbers, flags, texts, words = Numbers(), Flags(), Texts(), Words(False)
+    for _ in range(2):
+        for row in range(24):
+            if row < nulls_from or row % 3:
+                numbers.put(row, row)
+                flags.put(row, row % 2 == 0)
+                texts.put(row, "x" * row)
+                words.say(row, str(row % 2))
+        there = [row if row < nulls_from or row % 3 else None for row in range(24)]
+        known = [row for row in there if row is not None]
+        assert numbers.take(24, pa.int64()).to_pylist() == there
+        for column, kind, of in (
+            (flags, pa.bool_(), lambda row: row % 2 == 0),
+            (texts, pa.string(), lambda row: "x" * row),
+            (words, WORD, lambda row: str(row % 2)),
+        ):
+            array = column.take(24, kind)
+            array.validate(full=True)
+            assert array.null_count == 24 - len(known)
+            assert array.to_pylist() == [None if row is None else of(row) for row in there]
+
+
+def test_empty_lists_are_not_null() -> None:
+    kind = pa.list_(pa.int64())
+    lists, others = Lists(Numbers(), True), Lists(Numbers())
+    assert lists.take(3, kind).to_pylist() == [[], [], []]
+    for column in (lists, others):
+        column.give(1, [4, None])
+        column.give(3, [5])
+    assert lists.take(5, kind).to_pylist() == [[], [4, None], [], [5], []]
+    assert others.take(5, kind).to_pylist() == [None, [4, None], None, [5], None]
+
+
+def test_arrays_are_those_of_arrow() -> None:
+    """Of all types that tables have."""
+    kind = pa.struct([("code", pa.string()), ("packet", pa.int64()), ("by", pa.list_(pa.string()))])
+    for values, of in (
+        ([1, None, -(2**63), 2**63 - 1], pa.int64()),
+        ([None, 5, -(2**31)], pa.int32()),
+        ([0.5, None, -1.0], pa.float64()),
+        ([True, False, None] * 7, pa.bool_()),
+        (["", None, "\u00e9\U0001f407"], pa.string()),
+        ([date(1969, 12, 31), None, date(2026, 1, 30)], pa.date32()),
+        ([None, [], [{"code": "a", "packet": 1, "by": ["x", None]}, None, {"code": None}]], pa.list_(kind)),
+        ([None] * 3, pa.list_(kind)),
+        ([None, {"packet": 7}, {"by": []}], kind),
+        ([], kind),
+    ):
+        made = array_of(values, of)
+        made.validate(full=True)
+        assert made.equals(pa.array(values, of))
+    # The name of a file that is no text.
+    assert array_of(["\udcff.pcap"], pa.string()).to_pylist() == ["\\udcff.pcap"]
+
+
+def test_numbers_that_do_not_fit_are_refused() -> None:
+    with pytest.raises((OverflowError, ValueError)):
+        array_of([2**63], pa.int64())
