@@ -280,7 +280,7 @@ def run(
     pooled = engine is EngineChoice.pool
     if pooled:
         _refuse_with_pool(master, configuration, plan)
-        need_extra("lake", "pyarrow", "deltalake")
+        need_extra("lake", "pyarrow", "deltalake", "librt")
     else:
         need_spark()
     from amqpscope.cli.spark_progress import progress

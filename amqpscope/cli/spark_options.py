@@ -114,7 +114,7 @@ def chosen_tables(wanted: str, policy: "Policy") -> tuple[str, ...]:
 
 def need_spark() -> None:
     """Raise FilterError where what Spark needs is not installed."""
-    need_extra("spark", "pyspark", "pyarrow", "pandas", "deltalake")
+    need_extra("spark", "pyspark", "pyarrow", "pandas", "deltalake", "librt")
 
 
 def need_extra(extra: str, *needed: str) -> None:

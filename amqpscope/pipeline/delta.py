@@ -69,7 +69,8 @@ class DeltaTables:
 
     def _files(self, table: str, opened: DeltaTable) -> list[LakeFile]:
         with self._explained(table):
-            actions = pa.table(opened.get_add_actions(flatten=True))
+            # Not `pa.table`, which imports pandas to see whether this is a data frame.
+            actions = pa.RecordBatchReader.from_stream(opened.get_add_actions(flatten=True)).read_all()
         columns = ["path", "num_records", "size_bytes", "min.capture_set", "max.capture_set"]
         known = [
             actions.column(name).to_pylist() if name in actions.column_names else [None] * actions.num_rows

@@ -70,6 +70,9 @@ def run_row(
     name: str, number: int, notes: RunNotes, tables: list[dict[str, Any]], seconds: float
 ) -> pa.RecordBatch:
     """The row of a run that ends now. tables: name, version and rows of each."""
+    # Only who writes a lake needs this, and librt for it.
+    from amqpscope.pipeline.columns import batch_of
+
     now = time.time_ns()
     row = {
         "run": name,
@@ -87,4 +90,4 @@ def run_row(
         "package": __version__,
         "lag": max(now - notes.changed, 0) / 1e9 if notes.changed else None,
     }
-    return pa.RecordBatch.from_pylist([row], schema=RUNS.schema)
+    return batch_of([tuple(row[column.name] for column in RUNS.columns)], RUNS.schema)

@@ -162,7 +162,7 @@ def test_without_the_extra(
     result = run(capsys, "run", CAPTURES / "demo.pcap", "--out", tmp_path / "lake")
     assert result.status == 2
     assert result.err.splitlines() == [
-        "amqpscope: this command needs pyspark and pyarrow and pandas and deltalake: "
+        "amqpscope: this command needs pyspark and pyarrow and pandas and deltalake and librt: "
         "pip install 'amqpscope[spark]'"
     ]
     for command in (["sql", tmp_path, "SELECT 1"], ["summary", tmp_path]):

@@ -14,7 +14,7 @@ import amqpscope
 from amqpscope.pipeline import PipelineError, analyse
 
 
-@pytest.mark.parametrize("missing", ["amqpscope", "pyarrow"])
+@pytest.mark.parametrize("missing", ["amqpscope", "librt", "pyarrow"])
 def test_a_package_is_missing(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
