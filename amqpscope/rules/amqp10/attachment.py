@@ -41,7 +41,7 @@ def handle_that_is_not_the_lowest(case: Case10, handle: int, lowest: i64) -> Non
     already reported a finding for the session. The rule is also silent when the peer uses more than 256
     handles. A handle counts as in use until the other peer has answered the detach of the link with this
     handle.
-    How to mend it: Allocate for each attach the lowest handle that is free on the session. Treat a handle as
+    How to mend it: For each attach, allocate the lowest handle that is free on the session. Treat a handle as
     free again only when you have sent the detach and the other peer has answered this detach.
     """
     case.report(
@@ -292,7 +292,7 @@ def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     Evidence: a detach with an error, and a later flow, transfer or disposition that the other peer sends for
     the same link
     Why it matters: An error destroys the link endpoint. The other peer must end the session with
-    amqp:session:errant-link. The end of the session also ends all its other links.
+    amqp:session:errant-link. The end of the session also ends all other links of the session.
     Silent when: the detach may not yet have reached the peer. The finding is reported as possible, not as
     certain, when the peer may not yet have read the detach.
     How to mend it: On receiving a detach with an error, stop sending transfer, flow and disposition for this
@@ -325,8 +325,8 @@ def transfer_without_target(case: Case10, link: LinkEnd, certainty: i64) -> None
     the receiver itself asked for the link and grants link-credit.
     Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}. The
     attach had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read it.
-    The transfer is also no fault if the {other} asked for the link, because by granting link-credit the
-    {other} asks for messages.
+    The transfer is also no fault if the {other} asked for the link, because the {other} asks for messages
+    when it grants link-credit.
     How to mend it: Check the target of the receiver's attach before the first transfer. If the target is
     null, treat the link as refused, wait for the receiver's detach, and report the failure to the
     application.
@@ -353,14 +353,14 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     Source: transport.xml section links > Resuming Deliveries
     Evidence: an attach with incomplete-unsettled=true, and the transfers, detaches and attaches after this
     attach
-    Why it matters: Both peers must settle the deliveries in their unsettled maps and resume the link, as
-    often as necessary, until the unsettled maps are complete. If new deliveries start earlier, the unsettled
-    maps do not become complete, and the state of unlisted deliveries stays unknown.
+    Why it matters: Both peers must settle the deliveries in their unsettled maps and resume the link. They
+    must repeat these steps until the unsettled maps are complete. If new deliveries start earlier, the
+    unsettled maps do not become complete, and the state of unlisted deliveries stays unknown.
     Silent when: the sender's attach was not captured, or when the transfer resumes a delivery. After each
     attach, the rule reports only the first new delivery.
     How to mend it: After an attach with incomplete-unsettled=true, send only transfers with resume=true.
-    Settle the deliveries in the unsettled maps, detach the link and resume the link, as often as necessary,
-    until incomplete-unsettled is false in the attaches of both peers.
+    Settle the deliveries in the unsettled maps, detach the link and resume the link. Repeat these steps until
+    incomplete-unsettled is false in the attaches of both peers.
     """
     case.report(
         L_INCOMPLETE_SUSPEND,

@@ -70,8 +70,9 @@ def condition_of_another_frame(case: Case10, condition: str, carrier: str) -> No
     """A peer sends an error condition on the wrong frame. Connection conditions belong on close, session
     conditions on end, and link conditions on detach.
 
-    Demands: A close should carry only connection conditions, an end only session conditions, and a detach
-    only link conditions, unless the specification requires another frame.
+    Demands: A close should carry only connection conditions, an end should carry only session conditions, and
+    a detach should carry only link conditions. An exception is a condition for which the specification
+    requires another frame.
     Source: transport.xml section definitions > connection-error, session-error, link-error; transport.xml
     section performatives > attach.handle
     Evidence: the family of the error condition, and the frame that carries the error
@@ -101,9 +102,9 @@ def description_in_another_script(case: Case10, tags: list[str]) -> None:
     """A peer writes an error description in a script that is not used by any language in the other peer's
     incoming-locales.
 
-    Demands: A peer should write error texts in a language from the other peer's incoming-locales: the first
-    language that the writing peer supports. A peer that supports no language from the other peer's
-    incoming-locales should use en-US.
+    Demands: Of the languages in the other peer's incoming-locales, a peer should use for its error texts the
+    first language that it supports. A peer that supports no language from the other peer's incoming-locales
+    should use en-US.
     Source: transport.xml section performatives > open.incoming-locales
     Evidence: the incoming-locales of the other peer's open, and the description of the error
     Why it matters: An error description is text for a person to read. The other peer asked for English, so
@@ -133,8 +134,8 @@ L_REDIRECT_INFO: Final = RULES.rule(
 
 
 def redirect_with_wrong_address(case: Case10, key: str) -> None:
-    """A peer redirects a link to an address with a value of the wrong type: hostname, network-host or address
-    is not a string, or port is not a number.
+    """In the info map of a link redirect, a peer sends a value of the wrong type: hostname, network-host or
+    address is not a string, or port is not a number.
 
     Demands: The error of a link redirect may give hostname, network-host, port and address in its info map.
     Source: transport.xml section definitions > link-error redirect

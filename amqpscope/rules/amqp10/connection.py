@@ -271,8 +271,8 @@ C_CHMAX: Final = RULES.rule("C-CHMAX", "MUST NOT", "keyword", answer="amqp:conne
 def channel_beyond_agreed(case: Case10, limit: int) -> None:
     """A peer uses a channel number above the channel-max in the other peer's open.
 
-    Demands: A frame must not use a channel number above the channel-max in the open of its receiver. The
-    channel-max also limits the number of sessions.
+    Demands: A frame must not use a channel number above the channel-max in the open of the peer that receives
+    the frame. The channel-max also limits the number of sessions.
     Source: transport.xml section performatives > open.channel-max
     Evidence: the channel of the frame, and the channel-max in the open of the other peer
     Why it matters: The receiver must close the connection with amqp:connection:framing-error, which ends all
@@ -377,8 +377,8 @@ def empty_frame_off_channel_0(case: Case10) -> None:
     Evidence: the channels of frames without a body
     Why it matters: Receivers ignore the channel of an empty frame, because the frame is only a heartbeat.
     A channel number other than 0 may exceed the receiver's channel-max.
-    Silent when: the other peer's open was not captured. Before the other peer's open, the same frame breaks a
-    stricter rule, C-EMPTY-CH0-PRE.
+    Silent when: the other peer's open was not captured. If the peer sent the empty frame before the other
+    peer's open arrived, the frame breaks a stricter rule, C-EMPTY-CH0-PRE.
     How to mend it: Send empty frames on channel 0. Write the channel number of a heartbeat as the constant 0.
     """
     case.report(
@@ -417,8 +417,8 @@ def close_off_channel_0(case: Case10) -> None:
     Evidence: the channel of the close
     Why it matters: Receivers must accept a close on any agreed channel, but only channel 0 is always within
     the limits.
-    Silent when: the other peer's open was not captured. Before the other peer's open, the same frame breaks a
-    stricter rule, C-CLOSE-CH0-PIPE.
+    Silent when: the other peer's open was not captured. If the peer sent the close before the other peer's
+    open arrived, the close breaks a stricter rule, C-CLOSE-CH0-PIPE.
     How to mend it: Send close on channel 0. Do not use the channel of the session in which the error
     occurred.
     """

@@ -101,8 +101,8 @@ def content_type_of_another_body(case: Case10, content_type: str, body: str) -> 
     and csprd02 say that a sender SHOULD NOT set a content-type.
     Source: messaging.xml section message-format > properties.content-type
     Evidence: the content-type, and the kind of the body
-    Why it matters: The AMQP values in a body carry their own types. A content-type gives the type of the body
-    a second time and may contradict the types of the values.
+    Why it matters: The AMQP values in a body carry their own types. A content-type repeats the type of the
+    body and may contradict the types of the values.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. For the final specification, the rule is also silent if the content-type is message/x-amqp+data,
     message/x-amqp+map or message/x-amqp+list. The finding is reported as possible, not as certain, when a
@@ -263,8 +263,8 @@ M_ANN_RESERVED: Final = RULES.rule(
 
 
 def reserved_annotation(case: Case10, section: str, key: object) -> None:
-    """A sender puts an annotation with a reserved key into a message. Reserved keys are numbers and symbols
-    that do not begin with `x-`.
+    """A sender puts an annotation with a reserved key into a message. All numbers are reserved keys, and so
+    are all symbols that do not begin with `x-`.
 
     Demands: The annotation keys that a peer defines itself must be symbols that begin with `x-`. Annotation
     keys of the type `ulong`, and symbols that do not begin with `x-`, are reserved for specifications.

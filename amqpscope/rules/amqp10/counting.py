@@ -67,8 +67,9 @@ def pieces_counted(case: Case10, link: LinkEnd, value: int) -> None:
     Demands: A sender's delivery-count must rise once per delivery, not once per transfer.
     Source: transport.xml section links > Flow Control (delivery-count)
     Evidence: the delivery-count of the sender's flows, and the number of deliveries
-    Why it matters: A message in several transfers uses only one unit of link-credit. The receiver concludes
-    from the surplus that messages were lost, and miscalculates the link-credit.
+    Why it matters: A message in several transfers uses only one unit of link-credit. A delivery-count that
+    counts transfers is too high, so the receiver concludes that messages were lost, and computes a wrong
+    link-credit.
     Silent when: the capture lacks octets that were sent after the attach, or when the delivery-count of the
     flow is not the number of transfers.
     How to mend it: Increase delivery-count once per delivery, not for each transfer frame. Transfers that
@@ -95,8 +96,8 @@ def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     Demands: The sender's link-credit must fall by exactly as much as its delivery-count rises.
     Source: transport.xml section links > Flow Control (link-credit)
     Evidence: delivery-count and link-credit of two successive flows of the sender
-    Why it matters: The second flow gives a wrong number of deliveries that the sender may still send. The
-    receiver may grant too little or too much link-credit.
+    Why it matters: The link-credit of the second flow is a wrong number for the deliveries that the sender
+    may still send. The receiver may grant too little or too much link-credit.
     Silent when: the receiver may have granted other link-credit between the two flows. The rule is also
     silent when the sender started no delivery between the two flows. The rule is also silent when a delivery
     was aborted or resumed, or is incomplete. The rule is also silent when the flow has no delivery-count or
@@ -126,7 +127,7 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     Demands: The sender's link-credit must be the receiver's delivery-count plus the receiver's link-credit
     minus the sender's delivery-count, modulo 2^32.
     Source: transport.xml section links > Flow Control (link-credit)
-    Evidence: a flow of the receiver, the deliveries sent since, and a flow of the sender
+    Evidence: a flow of the receiver, the deliveries after this flow, and a flow of the sender
     Why it matters: The receiver's delivery-count plus link-credit, minus the sender's delivery-count,
     gives the remaining link-credit. A sender that computes less link-credit stops too early, and messages
     wait.
@@ -187,14 +188,16 @@ def available_of_its_own(case: Case10, link: LinkEnd, value: int) -> None:
     this field.
 
     Demands: The field `available` of a receiver's flow must repeat the sender's last value of this field,
-    minus the number of messages received since. Only the sender may set a new value of the field `available`.
+    minus the number of messages that the receiver has received since then. Only the sender may set a new
+    value of the field `available`.
     Source: transport.xml section performatives > flow.available; transport.xml section links > Flow Control
     Evidence: the field `available` in a receiver's flow, and the same field in the sender's last flow
     Why it matters: Only the sender knows how many messages wait. Whoever reads the receiver's flow gets a
     false number.
     Silent when: the capture lacks octets that either peer sent after the attach.
     How to mend it: In flows of a receiver, set the field `available` to the sender's last value minus the
-    number of messages received since. Alternatively, leave the field null. Do not send a value of your own.
+    number of messages that you have received since then. Alternatively, leave the field null. Do not send a
+    value of your own.
     """
     case.report(
         L_AVAIL_OWNER,

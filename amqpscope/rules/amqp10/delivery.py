@@ -100,8 +100,8 @@ def first_transfer_without_delivery_tag(case: Case10) -> None:
     deliveries.
     Silent when: the capture lacks octets that were sent after the attach, because the transfer may continue
     an earlier delivery.
-    How to mend it: Set a delivery-tag that is unique on the link in the first transfer of every delivery,
-    even when the delivery is sent with settled=true.
+    How to mend it: In the first transfer of every delivery, set a delivery-tag that is unique on the link.
+    Set the delivery-tag even when the delivery is sent with settled=true.
     """
     case.report(D_TAG_PRESENT, "the first transfer of a delivery has no delivery-tag")
 
@@ -154,14 +154,14 @@ def aborted_before_it_began(case: Case10) -> None:
     """A sender aborts a delivery with the first transfer of this delivery.
 
     Demands: A sender may abort only a delivery that it has already begun to send. There is one exception: in
-    examples of the specification, a sender aborts a resumed delivery with its first transfer.
+    examples of the specification, the first transfer of a resumed delivery aborts this delivery.
     Source: transport.xml section links > Transferring Large Messages (fragmentation diagrams)
     Evidence: the first transfer of a delivery, if this transfer has aborted=true but not resume=true
     Why it matters: No delivery exists yet that could be aborted. The receiver may wait for a delivery that
     never comes, or may count the aborted transfer as a delivery.
     Silent when: the capture lacks octets that were sent after the attach, or when the delivery is resumed.
-    Only possible because: In examples of the specification, a sender aborts a resumed delivery with its first
-    transfer.
+    Only possible because: In examples of the specification, the first transfer of a resumed delivery aborts
+    this delivery.
     How to mend it: Set aborted=true only in a transfer that continues a delivery. If no transfer of the
     delivery was sent yet, send nothing at all.
     """
@@ -213,8 +213,8 @@ D_ID_UNIQUE: Final = RULES.rule(
 def delivery_id_in_use(case: Case10, value: int, other: Delivery) -> None:
     """A sender gives a new delivery the delivery-id of a delivery that is still unsettled.
 
-    Demands: As long as a disposition can still name a delivery, its sender must not give the same delivery-id
-    to another delivery of the session.
+    Demands: As long as a disposition can still name a delivery, the sender of the delivery must not give the
+    same delivery-id to another delivery of the session.
     Source: transport.xml section links; transport.xml section definitions > delivery-number
     Evidence: the delivery-ids on all links of the session in one direction
     Why it matters: A disposition with this delivery-id can be about either of the two deliveries. The wrong
@@ -393,8 +393,8 @@ def continuation_with_other_message_format(case: Case10, delivery: Delivery) -> 
     Demands: A later transfer of a delivery may repeat the message-format, but must not change it.
     Source: transport.xml section performatives > transfer.message-format
     Evidence: the message-format of later transfers of a delivery
-    Why it matters: A message has exactly one format. The receiver cannot know by which of the two formats to
-    decode the payload.
+    Why it matters: A message has exactly one format. The receiver cannot know which of the two formats the
+    payload has.
     Silent when: the capture lacks octets that were sent after the attach of the link.
     How to mend it: Set message-format on the first transfer of a delivery. On continuation transfers, omit
     the message-format or repeat the same message-format.
@@ -444,8 +444,8 @@ def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
     Why it matters: The receiver expects that it can give every delivery an outcome. The sender forgets the
     delivery at once, so the sender can neither act on a rejection nor send a lost message again.
-    Silent when: the attach of the sender or octets since that attach were not captured. The rule is also
-    silent when the delivery is aborted, or when the delivery is resumed.
+    Silent when: the attach of the sender was not captured, or when the capture lacks octets that were sent
+    after this attach. The rule is also silent when the delivery is aborted, or when the delivery is resumed.
     How to mend it: Send every delivery with settled=false on a link attached with snd-settle-mode
     `unsettled`. If you want to send settled deliveries, attach with snd-settle-mode `settled` or `mixed`.
     """
@@ -479,8 +479,9 @@ def unsettled_on_settled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     Why it matters: The receiver expects settled deliveries and does not settle the delivery itself. The
     delivery then stays unsettled at the sender and occupies memory there.
     Silent when: the capture lacks octets that were sent after the attach of the link.
-    How to mend it: Set settled=true on every delivery of a link attached with snd-settle-mode `settled`, at
-    the latest on its last transfer. If you need outcomes, attach with snd-settle-mode `unsettled` or `mixed`.
+    How to mend it: If a link is attached with snd-settle-mode `settled`, set settled=true on every delivery,
+    at the latest on the last transfer of the delivery. If you need outcomes, attach with snd-settle-mode
+    `unsettled` or `mixed`.
     """
     attach = link.attach
     if attach is None or attach.snd_settle_mode != 1 or body.more or not link.whole:

@@ -114,7 +114,7 @@ and flows may reach the wrong link.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing afterwards. The
 finding is reported as possible, not as certain, when a minute has passed but nothing proves that the peer has
 read the attach. The finding is also reported as possible when the peer ended the session instead of closing
-the connection, as the name of the error `amqp:session:handle-in-use` suggests.
+the connection, because the name of the error `amqp:session:handle-in-use` suggests that the session must end.
 How to mend it: Check whether the handle of each incoming attach is already in use on the session. If the
 handle is in use, send close with `amqp:session:handle-in-use` at once, and do not overwrite the existing
 link.
@@ -179,7 +179,7 @@ because of this input.
 Demands: A peer that detached a link with an error must end the session with amqp:session:errant-link when
 further input for the link arrives. The rule also applies to input that was already on its way.
 Source: transport.xml section links > Link Errors
-Evidence: the frames that the peer sends after the late input
+Evidence: the frames that the peer sends after it has received the further input
 Why it matters: The other peer sent this input to a link endpoint that no longer exists. If the session goes
 on, the input is lost and no error reports the loss.
 Silent when: the peer may not yet have received the input, or when the peer sent nothing on the session
@@ -278,7 +278,7 @@ error.
 
 Demands: If the link endpoint of a peer fails, the peer must put the error into its detach.
 Source: transport.xml section links > Link Errors
-Evidence: the field `error` of the detach that follows the surplus deliveries
+Evidence: the field `error` of the detach that follows the deliveries beyond the link-credit
 Why it matters: The sender does not learn why the link is gone. The sender may attach the link again and
 repeat the fault.
 Silent when: the receiver may not yet have received the deliveries.
@@ -296,13 +296,13 @@ L_REDUCE_REACT: Final = RULES.rule(
     note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:link:transfer-limit-exceeded",
 )
-"""A receiver lowers the link-credit and then detaches the link with an error other than
-amqp:link:transfer-limit-exceeded when more deliveries arrive.
+"""A receiver lowers the link-credit, and when more deliveries arrive, the receiver detaches the link with an
+error other than amqp:link:transfer-limit-exceeded.
 
 Demands: A receiver that lowers the link-credit must either accept the messages that are already in flight or
 detach the link with amqp:link:transfer-limit-exceeded.
 Source: transport.xml section links > Flow Control
-Evidence: the frames that the receiver sends after the surplus messages
+Evidence: the frames that the receiver sends after the messages that exceed the lowered link-credit
 Why it matters: Deliveries that were in flight when the receiver lowered the link-credit are no fault of the
 sender. An error other than amqp:link:transfer-limit-exceeded misleads the sender about the cause of the
 detach.

@@ -433,8 +433,8 @@ def link_never_drained(case: Case10, link: LinkEnd) -> None:
     Silent when: the sender may not yet have read the flow, or when the link was detached. The rule is also
     silent when the other peer ended the session or connection, or when octets were not captured.
     Possible because: The {peer} may have sent its answer after the end of the capture.
-    How to mend it: On a flow with drain=true, send the messages that are available. If link-credit is left,
-    advance delivery-count by that link-credit, set link-credit to 0 and send a flow.
+    How to mend it: When a flow with drain=true arrives, send the messages that are available. If link-credit
+    is left, advance delivery-count by that link-credit, set link-credit to 0 and send a flow.
     """
     case.link = link
     case.report(

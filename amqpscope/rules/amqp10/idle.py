@@ -46,14 +46,14 @@ def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i6
     the connection then end.
     Silent when: the other peer's open was not captured, when octets may be missing, or when one of the peers
     had sent close. The rule is also silent when the peer could not write during one whole idle-time-out. A
-    peer cannot write while the other peer's TCP window is closed, or while octets of the peer are not
-    acknowledged in TCP. Frames need time to reach the capture, so the rule tolerates a silence that exceeds
-    the idle-time-out by up to a tenth. The rule always tolerates at least 100 ms. The finding is reported as
-    possible, not as certain, when the peer may not yet have read the idle-time-out. The finding is also
-    reported as possible when nothing confirms the silence, because a jump of the clock on the capturing
-    machine may then explain the gap. If the other peer sends frames during the silence, these frames confirm
-    that the silence is real. A close of the other peer with amqp:resource-limit-exceeded also confirms that
-    the silence is real.
+    peer cannot write while the other peer's TCP window is closed, or while octets that the peer sent are not
+    yet acknowledged in TCP. Frames need time to reach the capture, so the rule tolerates a silence that
+    exceeds the idle-time-out by up to a tenth. The rule always tolerates at least 100 ms. The finding is
+    reported as possible, not as certain, when the peer may not yet have read the idle-time-out. The finding
+    is also reported as possible when nothing confirms the silence, because a jump of the clock on the
+    capturing machine may then explain the gap. If the other peer sends frames during the silence, these
+    frames confirm that the silence is real. If the other peer closes the connection with
+    amqp:resource-limit-exceeded, this close also confirms that the silence is real.
     Possible because: No other frame confirms the silence, so the clock of the capturing machine may have been
     set forward. The {peer} may also not have read the idle-time-out yet.
     How to mend it: Read idle-time-out (in milliseconds) from the other peer's open and send an empty frame
@@ -149,8 +149,8 @@ def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) ->
     """A peer closes the connection as soon as the other peer has been silent for the idle-time-out that the
     closing peer announced.
 
-    Demands: The idle-time-out that a peer announces should be half of the silence after which the peer really
-    closes the connection.
+    Demands: A peer should announce an idle-time-out that is half as long as the silence after which the peer
+    really closes the connection.
     Source: transport.xml section connections > Idle Time-out
     Evidence: a close because of silence, and the time since the last frame of the other peer
     Why it matters: Without a margin between the announced and the enforced time, one slightly delayed

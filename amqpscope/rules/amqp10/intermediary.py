@@ -57,8 +57,8 @@ M_BARE_NOINSERT: Final = RULES.rule("M-BARE-NOINSERT", "MUST NOT", "lower-case")
 def section_added(way: Way, name: str) -> Finding:
     """A broker forwards a message with a bare-message section that the message did not have when it arrived.
 
-    Demands: An intermediary must not add a section to the bare message. The final specification forbids
-    additions with the words 'may not'. The drafts csd01 and csprd02 forbid additions with MUST NOT.
+    Demands: An intermediary must not add a section to the bare message. The final specification uses the
+    words 'may not' for this demand. The drafts csd01 and csprd02 use MUST NOT.
     Source: messaging.xml section message-format
     Evidence: the sections of the message before and after the broker
     Why it matters: The receiver attributes the added section to the original sender, although the original

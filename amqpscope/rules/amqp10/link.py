@@ -113,10 +113,10 @@ L_HANDLE_INUSE: Final = RULES.rule(
 
 
 def handle_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
-    """A peer sends an attach with a handle to which that peer already has a link attached.
+    """A peer sends an attach with a handle that one of that peer's attached links already uses.
 
-    Demands: A peer must not send an attach with a handle to which this peer already has a link attached
-    on the session.
+    Demands: A peer must not send an attach with a handle that one of this peer's attached links on the
+    session already uses.
     Source: transport.xml section performatives > attach.handle
     Evidence: two attaches with the same handle, and the detaches between them
     Why it matters: The other peer must close the connection with amqp:session:handle-in-use. Frames with this
@@ -260,8 +260,8 @@ def name_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     Silent when: the attach answers an attach of the other peer, or when octets since the first attach were
     not captured.
     Only possible because: The {peer} may move its own link to the new handle, which is allowed.
-    How to mend it: Give every link a name of its own per direction, for example with a counter or a random
-    part. Do not derive the name from the address alone when you create several links to one address.
+    How to mend it: In each direction, give every link a name of its own, for example with a counter or a
+    random part. Do not derive the name from the address alone when you create several links to one address.
     """
     if body.name is None or body.role is None:
         return
@@ -363,9 +363,9 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     exceeds the credit may be lost.
     Silent when: the capture lacks octets that were sent after the attach of the link. The finding is reported
     as possible, not as certain, when an older grant of link-credit allows the delivery, because the sender
-    may have used the older grant. The finding is also reported as possible when the link-credit is enough for
-    the delivery if aborted and resumed deliveries are not counted. The specification does not say whether
-    aborted and resumed deliveries use credit.
+    may have used the older grant. The finding is also reported as possible when the link-credit would be
+    enough if aborted and resumed deliveries used no credit. The specification does not say whether aborted
+    and resumed deliveries use credit.
     Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}.
     The flow had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read
     it. The specification does not say whether aborted or resumed deliveries use credit. If aborted or resumed
@@ -421,8 +421,8 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     Silent when: the attach of the receiver was not captured. The finding is reported as possible, not as
     certain, when the sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's attach has incomplete-unsettled=true, send only resumed deliveries.
-    Settle the deliveries in the map, detach the link and attach the link again, as often as necessary, until
-    the receiver's unsettled map is complete. Send new deliveries only after the receiver has sent a complete
+    Settle the deliveries in the map, detach the link and attach the link again. Repeat these steps until the
+    receiver's unsettled map is complete. Send new deliveries only after the receiver has sent a complete
     unsettled map.
     """
     theirs = link.peer_attach
@@ -449,9 +449,9 @@ def message_larger_than_agreed(case: Case10, link: LinkEnd, octets: int) -> None
     delivered.
     Silent when: the attach of the receiver was not captured. The finding is reported as possible, not as
     certain, when the sender may not yet have read the receiver's attach.
-    How to mend it: Read max-message-size from the receiver's attach and compare this limit with the encoded
-    size of the whole message (the sum over all its transfers) before you send. Report larger messages to the
-    application as an error.
+    How to mend it: Read max-message-size from the receiver's attach. Before you send a message, compare this
+    limit with the encoded size of the whole message (the sum over all its transfers). Report larger messages
+    to the application as an error.
     """
     theirs = link.peer_attach
     if theirs is None or not theirs.max_message_size or not link.whole:
@@ -520,14 +520,14 @@ def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body
     """A receiver sends a flow with a delivery-count that the sender has not reached.
 
     Demands: The delivery-count of a receiver's flow must be the sender's last known delivery-count plus the
-    number of messages received since.
+    number of messages that the receiver has received since then.
     Source: transport.xml section performatives > flow.delivery-count
     Evidence: the delivery-count of the receiver's flows, and the number of deliveries
     Why it matters: The sender adds the link-credit of the receiver's flow to the delivery-count of this flow.
     A delivery-count that is too high grants more messages than the receiver means to accept.
-    Silent when: the attach of the sender or octets since that attach were not captured. The finding is
-    reported as possible, not as certain, when the sender attached again and the receiver may not yet have
-    read the new attach.
+    Silent when: the attach of the sender was not captured, or when the capture lacks octets that were sent
+    after this attach. The finding is reported as possible, not as certain, when the sender attached again and
+    the receiver may not yet have read the new attach.
     How to mend it: Take initial-delivery-count from the sender's latest attach and add one per received
     message, not per transfer. Reset the counter on each attach and adopt the delivery-count of the sender's
     flows.
@@ -609,8 +609,8 @@ L_CREDIT_OWNER: Final = RULES.rule(
 def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with more link-credit than the receiver has granted.
 
-    Demands: The link-credit of a sender's flow must be the link-credit that the receiver granted, reduced by
-    the number of deliveries sent since. A sender must not grant credit to itself.
+    Demands: The link-credit of a sender's flow must be the link-credit that the receiver granted, minus the
+    number of deliveries that the sender has sent since this grant. A sender must not grant credit to itself.
     Source: transport.xml section performatives > flow.link-credit; transport.xml section links > Flow Control
     Evidence: delivery-count plus link-credit of a sender's flow, and the receiver's grants
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
@@ -618,9 +618,9 @@ def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> No
     Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding is
     reported as possible, not as certain, when an earlier grant of link-credit by the receiver allows the
     value. The finding is also reported as possible, not as certain, when the sender may have copied the
-    link-credit of a receiver's flow without subtracting its own deliveries.
-    How to mend it: In a sender's flow, set link-credit to the receiver's last link-credit, reduced by the
-    number of deliveries sent since. Do not fill in a constant or a local window size.
+    link-credit of a receiver's flow, without subtracting the deliveries that the sender has sent.
+    How to mend it: In a sender's flow, set link-credit to the link-credit of the receiver's last flow, minus
+    the number of deliveries that you have sent since then. Do not fill in a constant or a local window size.
     """
     if not link.sender or not link.whole or not body.link_credit or body.delivery_count is None:
         return
@@ -680,9 +680,9 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
     Why it matters: A drained link has no link-credit left. The receiver goes on waiting for the rest of the
     credit to be used up.
     Silent when: the capture lacks octets that were sent after the attach. The finding is reported as
-    possible, not as certain, when the receiver has also granted other link-credit, to which the remaining
-    credit may belong. The finding is also reported as possible when deliveries were aborted or resumed, or
-    are incomplete, because the specification does not say whether such deliveries use credit.
+    possible, not as certain, when the receiver has also granted other link-credit, and the remaining credit
+    may belong to that other grant. The finding is also reported as possible when deliveries were aborted or
+    resumed, or are incomplete, because the specification does not say whether such deliveries use credit.
     How to mend it: When you drain a link, add all remaining link-credit to delivery-count and set link-credit
     to 0. Send both new values in one flow.
     """

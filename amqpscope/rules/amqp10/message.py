@@ -310,7 +310,7 @@ Why it matters: Receivers look up annotations by symbol or ulong, so no receiver
 may refuse the message with a decode error.
 Silent when: a part of the message was not captured, or when the message has a message-format other than 0.
 How to mend it: Encode the keys of delivery-annotations, message-annotations and footer as symbols, for
-example with the prefix `x-opt-`. A common cause is that an application passes strings as annotation keys
+example with the prefix `x-opt-`. A common cause is that an application passes annotation keys as strings
 instead of symbols.
 """
 

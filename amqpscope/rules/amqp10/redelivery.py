@@ -143,8 +143,8 @@ M_ACC_COUNT: Final = RULES.rule(
 
 
 def counted_though_accepted(case: Case10, fate: Fate, count: int) -> None:
-    """A message was accepted on one link, and the server sends the message on another link with a higher
-    delivery-count.
+    """A message was accepted on one link, and the server sends the message with a higher delivery-count on
+    another link.
 
     Demands: The outcome `accepted` must not raise the delivery-count of the message.
     Source: messaging.xml section delivery-state > accepted

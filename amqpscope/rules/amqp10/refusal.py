@@ -56,8 +56,8 @@ def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> 
     Demands: A receiver must ignore annotations with unknown keys that begin with `x-opt-`.
     Source: (only implied in messaging.xml)
     Evidence: the keys of the annotations, and the error of the detach
-    Why it matters: Senders rely on every receiver to ignore an annotation whose key is unknown to the
-    receiver and begins with `x-opt-`. The refusal stops all deliveries on the link.
+    Why it matters: Senders expect that every receiver ignores annotations with unknown keys that begin with
+    `x-opt-`. The refusal stops all deliveries on the link.
     Silent when: another delivery on the link has annotations with other keys, and the receiver has sent no
     outcome for that delivery. Under the final specification, the rule is always silent, because the final
     specification only implies this demand.

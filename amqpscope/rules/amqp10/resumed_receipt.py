@@ -26,8 +26,8 @@ def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> N
     Demands: If only the receiver's unsettled map lists a delivery, the sender must regard the delivery as
     settled at the receiver, and must not resume the delivery.
     Source: transport.xml section links > Resuming Deliveries
-    Evidence: the unsettled maps of both peers (for delivery-tags that only the receiver lists), later
-    unsettled maps, and transfers
+    Evidence: delivery-tags that only the receiver's unsettled map lists, and the later unsettled maps and
+    transfers
     Why it matters: Since the sender's previous attach, the delivery counts as settled. A receiver that
     continues to list such a delivery keeps the state of the delivery for ever.
     Silent when: one of the attach frames was not captured, or when the sender's unsettled map was null or

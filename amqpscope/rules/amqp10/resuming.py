@@ -71,8 +71,8 @@ def resumed_without_being_unsettled(case: Case10, link: LinkEnd, body: Transfer)
     Demands: A sender may set resume=true only for delivery-tags in its own unsettled map.
     Source: transport.xml section performatives > transfer.resume
     Evidence: the delivery-tag of the transfer, and the unsettled map in the sender's attach
-    Why it matters: The receiver must ignore the delivery, or confuses the delivery with another delivery that
-    the receiver already has. The message may be lost.
+    Why it matters: The receiver must ignore the delivery. A receiver that does not ignore the delivery
+    confuses it with another delivery that the receiver already has. The message may be lost.
     Silent when: the attach was not captured, or when the capture lacks octets that were sent after the
     attach. The rule is also silent when the unsettled map of the attach is incomplete.
     How to mend it: Set resume=true only for delivery-tags that the unsettled map of your latest attach lists.

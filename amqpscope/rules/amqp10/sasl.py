@@ -67,7 +67,8 @@ def frame_of_the_other_layer(case: Case10) -> None:
     Evidence: the frame type, and the last protocol header in that direction
     Why it matters: Each protocol header opens one layer, and frames of another layer have no meaning in this
     layer. The receiver may close the connection with amqp:connection:framing-error.
-    Silent when: the protocol header was not captured, or octets since the protocol header were not captured.
+    Silent when: the protocol header was not captured, or when the capture lacks octets that were sent after
+    the protocol header.
     How to mend it: Send SASL frames only between the SASL header and the sasl-outcome. Send AMQP frames
     only after you have sent the AMQP header, and set the type octet of each frame accordingly.
     """

@@ -31,8 +31,8 @@ D_STATE_FINAL_SND: Final = RULES.rule(
 def sender_changes_its_outcome(case: Case10, delivery: Delivery) -> None:
     """A sender sends two different outcomes for one delivery.
 
-    Demands: After a sender has sent an outcome for a delivery, its later transfers and dispositions must not
-    change this outcome.
+    Demands: After a sender has sent an outcome for a delivery, the sender must not change this outcome in a
+    later transfer or disposition.
     Source: transport.xml section performatives > transfer.state
     Evidence: the successive states that the sender gives to a delivery
     Why it matters: An outcome is final. The receiver may already have acted on the first outcome, so the two

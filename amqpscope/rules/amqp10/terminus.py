@@ -341,8 +341,9 @@ def generated_address_that_tells_nothing(case: Case10, address: str, name: str, 
     container-id of the other peer.
 
     Demands: A generated address should contain the link name and the other peer's container-id. Instead of
-    the container-id, the final specification also allows a session id or a client id. The drafts csd01 and
-    csprd02 ask for other data of the peer that requests the node.
+    the container-id, the final specification also allows a session id or a client id. According to the drafts
+    csd01 and csprd02, the address should contain the link name and further data about the peer that requests
+    the node.
     Source: messaging.xml section addressing > source.address, source.dynamic (and target)
     Evidence: the generated address, the link name and the container-id
     Why it matters: An operator who finds the node on the broker cannot see to which client and to which link
