@@ -279,7 +279,7 @@ def channel_beyond_agreed(case: Case10, limit: int) -> None:
     sessions and links of the connection.
     Silent when: the receiver's open was not captured.
     How to mend it: Assign channel numbers no higher than the channel-max of the other peer's open. Reuse
-    channels of ended sessions. Reject further sessions in the API when all channels are in use.
+    channels of ended sessions. When all channels are in use, the API should reject further sessions.
     """
     channel = case.record.frame.channel
     case.report(

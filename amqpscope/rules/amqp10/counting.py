@@ -226,8 +226,8 @@ def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
     Evidence: the field `available` of the receiver's flow (a value slightly below 2^32 shows the fault)
     Why it matters: Read as an unsigned number, the value means that about four billion messages wait.
     Silent when: the capture lacks octets that either peer sent after the attach.
-    How to mend it: When you count down the number of available messages for each received message, stop at 0.
-    Unsigned subtraction must not wrap around.
+    How to mend it: Count down the number of available messages by one for each received message, but stop at
+    0. Unsigned subtraction must not wrap around.
     """
     case.report(
         L_AVAIL_FLOOR,

@@ -237,9 +237,9 @@ link-error message-size-exceeded
 Evidence: the frames that the receiver sends after the message
 Why it matters: The sender never learns of the limit and may go on sending messages that the receiver does not
 support.
-Silent when: the receiver may not yet have received the message. The rule is also silent when the receiver has
-since sent nothing about the message and nothing for the link. The finding is reported as possible, not as
-certain, when the receiver detached the link without an error.
+Silent when: the receiver may not yet have received the message. The rule is also silent when the receiver
+sent nothing about the message and nothing for the link afterwards. The finding is reported as possible, not
+as certain, when the receiver detached the link without an error.
 How to mend it: Add up the payload of the transfers of each delivery. If the sum exceeds the max-message-size
 of your attach, detach the link with `amqp:link:message-size-exceeded`.
 """
@@ -263,7 +263,7 @@ Evidence: the frames that the receiver sends after the transfer
 Why it matters: The receiver cannot know whether it already has the message. The message may be processed
 twice.
 Silent when: the receiver may not yet have received the transfer. The rule is also silent when the receiver
-has since sent nothing about the delivery and nothing for the link. The finding is reported as possible, not
+sent nothing about the delivery and nothing for the link afterwards. The finding is reported as possible, not
 as certain, when the receiver detached the link without an error.
 How to mend it: While your attach has incomplete-unsettled=true, accept only transfers with resume=true. If a
 transfer without resume=true arrives, detach the link with an error, for example `amqp:not-allowed`.
@@ -324,8 +324,8 @@ Source: transport.xml section links > Naming a Link; transport.xml section defin
 Evidence: a second attach of the link, and the detach of the first attachment
 Why it matters: A link can be attached only once at a time. Two attachments share one link state, so it is
 unclear to which attachment a delivery or link-credit belongs.
-Silent when: the peer may not yet have received the second attach, or when the peer has since sent nothing for
-the first attachment. The finding is reported as possible, not as certain, when the peer detached the first
+Silent when: the peer may not yet have received the second attach, or when the peer sent nothing for the first
+attachment afterwards. The finding is reported as possible, not as certain, when the peer detached the first
 attachment without the error `amqp:link:stolen`.
 How to mend it: When an attach arrives for a link that is already attached elsewhere, detach the first
 attachment with `amqp:link:stolen` before you use the new attachment.

@@ -612,7 +612,7 @@ def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> No
     Demands: The link-credit of a sender's flow must be the link-credit that the receiver granted, minus the
     number of deliveries that the sender has sent since this grant. A sender must not grant credit to itself.
     Source: transport.xml section performatives > flow.link-credit; transport.xml section links > Flow Control
-    Evidence: delivery-count plus link-credit of a sender's flow, and the receiver's grants
+    Evidence: the sum of delivery-count and link-credit in a sender's flow, and the receiver's grants
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
     counters and may end the link with an error.
     Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding is

@@ -86,7 +86,7 @@ D_DISP_ROLE: Final = RULES.rule("D-DISP-ROLE", "MUST", "keyword", usual_answer="
 
 
 def disposition_of_the_other_direction(case: Case10, first: int, role: str, mine: str) -> None:
-    """A peer sends a disposition whose role does not match the direction of the deliveries that it names.
+    """A peer sends a disposition whose role does not match the direction of the named deliveries.
 
     Demands: In a disposition with role=sender, a peer may name only deliveries that this peer sent. In a
     disposition with role=receiver, a peer may name only deliveries that this peer received.
