@@ -391,7 +391,7 @@ def message_id_used_twice(case: Case10, first: MessageDigest) -> None:
 
     Demands: A message-id must identify only one message throughout the system.
     Source: messaging.xml section message-format > properties.message-id
-    Evidence: two messages with the same message-id whose properties or bodies differ
+    Evidence: two messages that have the same message-id but different properties or bodies
     Why it matters: A receiver that uses the message-id to drop duplicates or to find a reply mistakes the
     second message for the first. The second message may be lost.
     Silent when: the two messages have the same properties, application-properties and body, because the

@@ -55,7 +55,7 @@ def coordinator_as_source(case: Case10, problem: Problem) -> None:
     Demands: A coordinator may be the target of a link, never its source.
     Source: transactions.xml section coordination > coordinator
     Evidence: an attach with a coordinator as source
-    Why it matters: A coordinator only receives declare and discharge messages and never sends any. The other
+    Why it matters: A coordinator receives declare and discharge messages, but never sends messages. The other
     peer may refuse the link with amqp:invalid-field.
     Silent when: a part of the frame was not captured, or when octets just before the frame were not captured.
     How to mend it: Put the coordinator into the field `target`, and an ordinary source into the field
@@ -74,7 +74,7 @@ TX_CAPS_VALUE: Final = RULES.rule(
 
 
 def capability_that_is_none(case: Case10, capability: str) -> None:
-    """A peer lists a symbol that is not a txn-capability in the capabilities of a coordinator.
+    """In the capabilities of a coordinator, a peer lists a symbol that is not a txn-capability.
 
     Demands: The capabilities of a coordinator must be symbols of the type txn-capability.
     Source: transactions.xml section coordination > txn-capability
@@ -98,8 +98,8 @@ TX_CTRL_REJECTED: Final = RULES.rule("TX-CTRL-REJECTED", "SHOULD", "keyword", by
 
 
 def control_link_without_rejected(case: Case10) -> None:
-    """A controller attaches a control link whose source does not offer the outcome `rejected` to the
-    coordinator.
+    """A controller attaches a control link whose source does not offer the coordinator the outcome
+    `rejected`.
 
     Demands: The source of a control link should offer the outcome `rejected`, so that the coordinator may
     answer with this outcome.
@@ -367,9 +367,8 @@ def discharged_while_incomplete(case: Case10, transaction: Transaction, packet: 
     Why it matters: The resource cannot know whether the rest of the delivery belongs to the transaction. The
     resource must roll the transaction back.
     Silent when: the capture lacks octets that either peer sent after the delivery's first transfer.
-    How to mend it: Send the last transfer of every delivery of the transaction, or abort the delivery, before
-    the discharge. Before a commit, wait until all pending sends are complete, including the pending sends of
-    other threads.
+    How to mend it: Before the discharge, complete or abort every delivery of the transaction. Before a
+    commit, wait until all pending sends are complete, including the pending sends of other threads.
     """
     case.report(
         TX_POST_PARTIAL,

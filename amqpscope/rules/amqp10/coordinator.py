@@ -87,8 +87,8 @@ def declare_failed_without_detach(case: Case10, request: ControlRequest, state: 
     answer a failed declare by detaching the link with the transaction error.
     Source: transactions.xml section txn-declare
     Evidence: the disposition for the declare, and the error of the detach
-    Why it matters: The controller did not offer the outcome `rejected`, so the controller perhaps does not
-    understand the outcome and does not learn why the declare failed.
+    Why it matters: The controller did not offer the outcome `rejected`, so it may not understand this outcome
+    and may not learn why the declare failed.
     Silent when: octets of either peer were not captured, or when the link's source lists no outcomes.
     How to mend it: If the source of the control link does not list the outcome `rejected`, detach the control
     link with the transaction error instead of sending an outcome.
@@ -151,8 +151,8 @@ def discharge_failed_without_detach(case: Case10, request: ControlRequest, state
     answer a failed discharge by detaching the link with the transaction error.
     Source: transactions.xml section txn-discharge
     Evidence: the disposition for the discharge, and the error of the detach
-    Why it matters: The controller did not offer the outcome `rejected`, so the controller perhaps does not
-    understand the outcome and does not learn why the discharge failed.
+    Why it matters: The controller did not offer the outcome `rejected`, so it may not understand this outcome
+    and may not learn why the discharge failed.
     Silent when: octets of either peer were not captured, or when the link's source lists no outcomes.
     How to mend it: If the source of the control link does not list the outcome `rejected`, detach the control
     link with the transaction error instead of sending an outcome.
@@ -176,8 +176,8 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
     Demands: The discharge of a live transaction with fail=true must always succeed.
     Source: transactions.xml section txn-discharge
     Evidence: an outcome `rejected` that answers a discharge with fail=true
-    Why it matters: Even a failure of the coordinator leads to the rollback that the controller asks for.
-    After a refusal, the controller does not know the state of its work.
+    Why it matters: If the coordinator fails, the transaction is rolled back too, and the rollback is what the
+    controller asked for. After a refusal, the controller does not know the state of its work.
     Silent when: octets of either peer were not captured, or when no transaction with this txn-id was
     declared. The finding is reported as possible, not as certain, when the coordinator's error says that the
     transaction is unknown or has timed out.
@@ -212,8 +212,8 @@ def id_of_a_live_transaction(case: Case10, transaction: Transaction, certainty: 
     Why it matters: Neither peer can separate the work of the two transactions. A rollback of one transaction
     discards the work of both.
     Silent when: octets of either peer were not captured, or when the control link of the first transaction
-    was detached. The rule is also silent when the controller may have known that the first transaction was
-    discharged.
+    was detached. The rule is also silent when the coordinator may already have received the discharge of the
+    first transaction.
     Only possible because: The first transaction may have ended without a discharge, for example by a time-out
     of the {peer}.
     How to mend it: Create each txn-id from a counter that all control links share, or from a random value.
@@ -244,8 +244,9 @@ def committed_without_outcome(case: Case10, request: ControlRequest, work: Work)
     Why it matters: The controller treats the work as done but does not know what happened to the delivery.
     Silent when: octets of either peer were not captured, or when the delivery was sent with settled=true. The
     rule is also silent when the link of the delivery was detached in the meantime.
-    How to mend it: Before accepting the discharge, send a disposition with a transactional-state, the txn-id
-    and an outcome for every unsettled delivery posted under the transaction.
+    How to mend it: Before you accept the discharge, send a disposition for every unsettled delivery that was
+    posted under the transaction. The state of this disposition must be a transactional-state with the txn-id
+    and an outcome.
     """
     case.report(
         TX_POST_OUTCOME,
@@ -330,8 +331,8 @@ TX_RET_OTHER_REACT: Final = RULES.rule(
 def goes_on_after_an_outcome_under_another(
     case: Case10, request: ControlRequest, transaction: Transaction
 ) -> None:
-    """A coordinator answers a discharge although the controller gave a delivery of one transaction an outcome
-    under another transaction.
+    """A controller sends, under one transaction, an outcome for a delivery of another transaction, and the
+    coordinator still answers a discharge.
 
     Demands: If a delivery of one live transaction gets an outcome under another transaction, the coordinator
     must detach the control link with amqp:transaction:rollback.

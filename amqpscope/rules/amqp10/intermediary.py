@@ -63,8 +63,8 @@ def section_added(way: Way, name: str) -> Finding:
     Evidence: the sections of the message before and after the broker
     Why it matters: The receiver attributes the added section to the original sender, although the original
     sender did not write this section. A signature over the bare message becomes invalid.
-    Silent when: one of the broker's two connections was not captured, or when the message has no message-id
-    or shares its message-id with another message.
+    Silent when: the sender's or the receiver's connection to the broker was not captured, or when the message
+    has no message-id or shares its message-id with another message.
     Only possible because: The rule treats two messages with the same message-id as one forwarded message.
     However, the second message may be a new message whose sender used the same message-id.
     How to mend it: Forward only the bare-message sections that were received. Put broker information into
@@ -89,8 +89,8 @@ def properties_altered(way: Way) -> Finding:
     Evidence: the octets of the properties section before and after the broker
     Why it matters: The properties belong to the original sender. Receivers act on values that the sender did
     not set, and a signature over the properties becomes invalid.
-    Silent when: one of the broker's two connections was not captured, or when the message has no message-id
-    or shares its message-id with another message.
+    Silent when: the sender's or the receiver's connection to the broker was not captured, or when the message
+    has no message-id or shares its message-id with another message.
     Only possible because: The rule treats two messages with the same message-id as one forwarded message.
     However, the second message may be a new message whose sender used the same message-id.
     How to mend it: Forward the properties section exactly as it was received. Put values of the broker into
@@ -111,8 +111,8 @@ def bare_message_altered(way: Way, name: str, how: str) -> Finding:
     Evidence: the octets of the bare message before and after the broker
     Why it matters: Receivers do not get the octets that the original sender sent. Content may change, and a
     signature over the bare message becomes invalid.
-    Silent when: one of the broker's two connections was not captured, or when the message has no message-id
-    or shares its message-id with another message.
+    Silent when: the sender's or the receiver's connection to the broker was not captured, or when the message
+    has no message-id or shares its message-id with another message.
     Only possible because: The rule treats two messages with the same message-id as one forwarded message.
     However, the second message may be a new message whose sender used the same message-id.
     How to mend it: Forward the octets of properties, application-properties and body as you received them. Do
@@ -134,8 +134,8 @@ def entries_shuffled(way: Way) -> Finding:
     Why it matters: A changed order alters the bare message, and a signature over the bare message becomes
     invalid.
     Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
-    and is silent about later messages. The rule is also silent when only one of the broker's two connections
-    was captured.
+    and is silent about later messages. The rule is also silent when the sender's or the receiver's connection
+    to the broker was not captured.
     Only possible because: The forwarded message may be a different message from the one that the broker
     received.
     How to mend it: Forward the octets of application-properties as they were received. If you must decode
@@ -161,8 +161,8 @@ def annotations_dropped(way: Way, count: int) -> Finding:
     Why it matters: Message-annotations are meant for every node on the path. Information that one node added
     for the next node is lost.
     Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
-    and is silent about later messages. The rule is also silent when only one of the broker's two connections
-    was captured.
+    and is silent about later messages. The rule is also silent when the sender's or the receiver's connection
+    to the broker was not captured.
     Only possible because: A broker may intend to change the message-annotations.
     How to mend it: Copy all message-annotations of the received message into the forwarded message, including
     annotations with unknown keys. Remove or change only annotations that the broker deliberately handles.
@@ -187,8 +187,8 @@ def ttl_kept(way: Way, came: i64, left: i64) -> Finding:
     Evidence: the ttl of the message before and after the broker, and the time between arrival and forwarding
     Why it matters: The receiver assumes a longer remaining lifetime than the message has. A message that
     should have expired stays valid.
-    Silent when: one of the broker's two connections was not captured, or when the broker had the message for
-    less than a second.
+    Silent when: the sender's or the receiver's connection to the broker was not captured, or when the broker
+    had the message for less than a second.
     Possible because: The rule treats two messages with the same message-id as one forwarded message. However,
     the second message may be a new message whose sender used the same message-id.
     How to mend it: Record when the message arrived. When you forward the message, reduce the ttl in its
@@ -214,8 +214,8 @@ def sent_after_its_time(way: Way, ttl: i64) -> Finding:
     Evidence: the ttl of the message, and the times of its arrival and of its delivery
     Why it matters: Receivers process a message whose content is no longer valid, for example an outdated
     order or price.
-    Silent when: one of the broker's two connections was not captured. The rule is also silent when the broker
-    had the message for less than 1.1 times the ttl of the message.
+    Silent when: the sender's or the receiver's connection to the broker was not captured. The rule is also
+    silent when the broker had the message for less than 1.1 times the ttl of the message.
     Possible because: The rule treats two messages with the same message-id as one forwarded message. However,
     the second message may be a new message whose sender used the same message-id.
     How to mend it: Compare the time since arrival with the ttl before each delivery. When the ttl has passed,

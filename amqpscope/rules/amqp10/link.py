@@ -216,9 +216,9 @@ def unsettled_map_of_receiver_with_null(case: Case10) -> None:
     Why it matters: The sender has to send the whole message again under the old delivery-tag with
     resume=true, instead of sending a normal new delivery.
     Silent when: never.
-    How to mend it: Omit deliveries without any state from the unsettled map of a receiver's attach. If you
-    kept a part of the data of a delivery, list the delivery with the state `received`. If you hold an
-    outcome, list the delivery with this outcome.
+    How to mend it: If you hold no state for a delivery, do not list the delivery in the unsettled map of your
+    attach. If you kept a part of the data of a delivery, list the delivery with the state `received`. If you
+    hold an outcome, list the delivery with this outcome.
     """
     case.report(M_RES_NULLRCV_KEEP, "a receiver's unsettled map has a null value")
 

@@ -238,8 +238,8 @@ specification.
 M_PAYLOAD_WHOLE: Final = RULES.rule(
     "M-PAYLOAD-WHOLE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A sender puts octets that belong to no section at the beginning, between the sections, or at the end of
-a message.
+"""At the beginning of a message, between its sections or at its end, a sender puts octets that belong to no
+section.
 
 Demands: The joined payload of a delivery must consist of whole sections and nothing else. A section may span
 several transfers.

@@ -92,9 +92,10 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     """A sender has unsettled deliveries that the receiver's unsettled map does not list. The sender closes
     the link without sending any of these deliveries again.
 
-    Demands: If the receiver does not know an unsettled delivery, the sender must send the message again if
-    the sender's delivery guarantee requires this. The final specification names the guarantees at-least-once
-    and at-most-once. The drafts csd01 and csprd02 name the guarantees exactly-once and at-least-once.
+    Demands: If the receiver does not know an unsettled delivery, and if the sender's delivery guarantee
+    requires this, the sender must send the message again. The final specification names the guarantees
+    at-least-once and at-most-once. The drafts csd01 and csprd02 name the guarantees exactly-once and
+    at-least-once.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: unsettled deliveries that the receiver does not list, and the messages after the link was
     resumed
@@ -104,8 +105,8 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     new delivery was sent. The rule is also silent when octets were not captured.
     Only possible because: The capture does not show which delivery guarantee the sender wants.
     How to mend it: For each unsettled delivery that the receiver's complete unsettled map does not list, send
-    the message again as a new delivery without resume=true. Leave the message out only if the application
-    accepts its loss.
+    the message again as a new delivery without resume=true. You need not send the message again if the
+    application accepts its loss.
     """
     case.report(
         M_RES_RESEND_MUST,

@@ -197,7 +197,7 @@ def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     invalid, although no receiver found a fault in the message.
     Silent when: the capture lacks octets that either peer sent after the begin of the session.
     How to mend it: As a sender, send the outcome `rejected` only after the receiver's disposition with this
-    outcome. If the sender withdraws a message by itself, use the outcome `modified` instead.
+    outcome. To withdraw a message that the receiver has not rejected, send the outcome `modified` instead.
     """
     case.report(
         M_REJ_SPONT,

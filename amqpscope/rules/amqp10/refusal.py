@@ -133,9 +133,9 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     Silent when: the sender's source does not list the outcome `rejected`, or when the receiver has sent an
     outcome for the message.
     Only possible because: The {peer} may have another reason for the error.
-    How to mend it: If the source lists `amqp:rejected:list` among its outcomes, reject a durable message that
-    you cannot store, with the error `amqp:precondition-failed`. Detach the link only if the source does not
-    list the outcome `rejected`.
+    How to mend it: If you cannot store a durable message and the source lists `amqp:rejected:list` among its
+    outcomes, reject the message with the error `amqp:precondition-failed`. Detach the link only if the source
+    does not list the outcome `rejected`.
     """
     case.report(
         M_HDR_DURABLE_REJECT,

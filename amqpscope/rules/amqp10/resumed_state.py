@@ -98,8 +98,8 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     the sender must send its outcome again.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
     Evidence: both unsettled maps, and the state of the transfer with resume=true
-    Why it matters: Only the sender's outcome takes effect. The receiver continues to assume that the
-    receiver's outcome was applied.
+    Why it matters: Only the sender's outcome takes effect. The receiver continues to assume that its own
+    outcome was applied.
     Silent when: one of the attach frames was not captured. The finding is reported as possible, not as
     certain, when the sender may not yet have read the receiver's attach.
     How to mend it: When the two unsettled maps list different outcomes for a delivery, set the state field of
@@ -150,7 +150,7 @@ def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object)
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 10-14)
     Evidence: both unsettled maps, and the payload of the resumed delivery
     Why it matters: The outcome says that the delivery is complete. The receiver may already have discarded
-    the octets that it had received of the delivery.
+    the octets of the delivery that it had received.
     Silent when: one of the attach frames was not captured.
     Only possible because: No capture can prove this fault, because no frame shows why the {peer} sends the
     data again.
@@ -187,8 +187,8 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     message.
     Silent when: one of the attach frames was not captured. The finding is reported as possible, not as
     certain, when the sender may not yet have read the receiver's attach.
-    How to mend it: When your unsettled map lists an outcome and the receiver's map lists null or the state
-    `received`, set aborted=true on the transfer with resume=true.
+    How to mend it: If, for a delivery, your unsettled map lists an outcome and the receiver's map lists null
+    or the state `received`, set aborted=true on the transfer that resumes this delivery.
     """
     case.report(
         M_RES_ABORT_LOST,
@@ -235,8 +235,8 @@ M_RES_NULLRCV: Final = RULES.rule("M-RES-NULLRCV", "MUST", "keyword", by="sender
 
 
 def resumed_behind_the_start(case: Case10, link: LinkEnd, start: tuple[int, int], certainty: i64) -> None:
-    """A sender resumes a delivery after the start of the message, although the receiver has kept nothing of
-    the delivery.
+    """A sender leaves out the start of the message when it resumes a delivery of which the receiver has kept
+    nothing.
 
     Demands: If the receiver's unsettled map lists a delivery-tag with the value null, the sender must send
     the whole message again with resume=true and the same delivery-tag.

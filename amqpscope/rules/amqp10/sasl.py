@@ -370,8 +370,8 @@ def challenge_out_of_turn(case: Case10) -> None:
     Why it matters: The client has not chosen a mechanism yet, so the challenge belongs to no mechanism and
     the client cannot answer it.
     Silent when: octets of either peer were not captured.
-    How to mend it: Wait for sasl-init before you send a sasl-challenge. Take the mechanism of the challenge
-    from sasl-init.
+    How to mend it: Wait for sasl-init before you send a sasl-challenge. Create the challenge for the
+    mechanism that sasl-init names.
     """
     case.report(SA_SEQ_CHAL, "a sasl-challenge is sent before the server has received the client's sasl-init")
 
@@ -595,8 +595,8 @@ carries one of the five SASL performatives.
 
 
 SA_FRAME_BODY: Final = RULES.rule("SA-FRAME-BODY", "MUST", "lower-case", proved="certain")
-"""A peer sends a SASL frame whose body is not one of the five SASL performatives, or has octets after the
-performative.
+"""A peer sends a SASL frame whose body does not begin with one of the five SASL performatives, or continues
+after the performative.
 
 Demands: The body of a SASL frame must be exactly one SASL performative.
 Source: security.xml section sasl > SASL Frames

@@ -271,7 +271,7 @@ S_FLOW_NEXTOUT: Final = RULES.rule("S-FLOW-NEXTOUT", "MUST", "definition", usual
 
 def flow_with_other_next_outgoing_id(case: Case10, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow whose next-outgoing-id is not the next-outgoing-id of its begin plus the number of
-    transfers that the peer has sent since.
+    transfers that the peer has sent since that begin.
 
     Demands: The next-outgoing-id of a flow must be the next-outgoing-id of the begin plus the number of
     transfers that were sent since the begin.
@@ -312,8 +312,8 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     next-incoming-id.
     Source: transport.xml section performatives > flow.next-incoming-id
     Evidence: a flow with a null next-incoming-id after the other peer's begin
-    Why it matters: From a flow without next-incoming-id, the other peer computes its remaining window as if
-    none of its transfers had arrived, and may stop sending.
+    Why it matters: If a flow has no next-incoming-id, the other peer computes its remaining window as if none
+    of its transfers had arrived, and may stop sending.
     Silent when: the other peer's begin was not captured, or when the peer that sent the flow may not yet have
     received that begin. The finding is reported as possible, not as certain, when the begin has arrived at
     the peer, but the peer may not yet have read the begin.

@@ -321,9 +321,9 @@ def outcomes_with_symbol_that_stands_for_none(case: Case10, symbol: str, certain
     Evidence: the symbols in the field `outcomes`
     Why it matters: The receiver cannot find an outcome for this symbol, and may treat the whole list as an
     error.
-    Silent when: a part of the frame was not captured, or when the symbol belongs to another domain than
-    `amqp`. The finding is reported as possible, not as certain, when the symbol belongs to the domain `amqp`
-    and is not the descriptor of any type that the rule knows.
+    Silent when: a part of the frame was not captured, or when the symbol has a domain other than `amqp`. The
+    finding is reported as possible, not as certain, when the symbol has the domain `amqp` but the rule knows
+    no type with this descriptor.
     Possible because: A specification that this rule does not know may define the symbol.
     How to mend it: List the full symbolic descriptors of outcomes, for example `amqp:accepted:list` or
     `amqp:rejected:list`, not short names such as `accepted`. Do not list `amqp:received:list`, because the

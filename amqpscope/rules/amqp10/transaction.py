@@ -154,8 +154,8 @@ def work_on_another_session(case: Case10, control: Control, certainty: i64) -> N
     Silent when: octets of either peer were not captured, or when the rule has already reported the
     transaction. The finding is reported as possible, not as certain, when the coordinator lists no
     capabilities.
-    How to mend it: Attach the control link and all links that work under its transactions on the same
-    session. Use several sessions only if the coordinator's attach offers amqp:multi-ssns-per-txn.
+    How to mend it: Use a single session for the control link and for all links that carry work of its
+    transactions. Use several sessions only if the coordinator's attach offers amqp:multi-ssns-per-txn.
     """
     case.report(
         TX_SCOPE_SESSION,

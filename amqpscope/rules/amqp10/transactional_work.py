@@ -83,8 +83,8 @@ TX_ACQ_UNSUPPORTED: Final = RULES.rule(
 
 
 def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
-    """A resource sends a delivery on a link outside any transaction, although the controller asked for
-    acquisition under a transaction on this link.
+    """A resource sends a delivery outside any transaction on a link on which the controller asked for
+    acquisition under a transaction.
 
     Demands: If a controller asks for acquisition under a transaction and the resource does not support this
     acquisition, the resource must detach the link with amqp:not-implemented.
@@ -205,9 +205,9 @@ def outcome_outside_its_transaction(case: Case10, work: Work, under: Transaction
     Why it matters: The acquisition of a message and its outcome have to take effect together. An outcome
     outside the transaction remains even after a rollback of the acquisition.
     Silent when: octets of either peer were not captured.
-    How to mend it: Until a transaction is discharged, wrap the outcome of each message that was acquired
-    under the transaction in a transactional-state with the same txn-id. Applications must acknowledge a
-    message within the transaction under which they received the message.
+    How to mend it: If a message was acquired under a transaction that is not yet discharged, send its outcome
+    in a transactional-state with the txn-id of this transaction. Applications must acknowledge a message
+    within the transaction under which they received the message.
     """
     case.report(
         TX_ACQ_OUTCOME,
@@ -255,8 +255,8 @@ def another_outcome_after_the_commit(case: Case10, work: Work) -> None:
     """After a commit, a resource sends another outcome for a delivery than the outcome that it sent under the
     transaction.
 
-    Demands: After a commit, the resource must send the outcome that was applied, if a delivery is still
-    unsettled.
+    Demands: If a delivery is still unsettled after a commit, the resource must send the outcome that was
+    applied to the delivery.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the states of the delivery before and after the discharge
     Why it matters: The controller committed the transaction because of the promised outcome. The message may

@@ -143,8 +143,8 @@ delivery)
 Why it matters: The receiver gets a value that is cut off. The receiver cannot decode the rest of the
 frame or message and may close the connection.
 Silent when: a part of the frame was not captured.
-How to mend it: Compute the size of a value from the octets that were actually written, after its content
-is encoded. Count octets, not characters, in strings. Do not cut off octets of an encoded frame.
+How to mend it: Encode the content of a value first, and then compute the size from the octets that were
+actually written. Count octets, not characters, in strings. Do not cut off octets of an encoded frame.
 """
 
 
@@ -348,8 +348,8 @@ Why it matters: The size and the count of the array contradict each other. Recei
 receivers that follow the count decode different values.
 Silent when: a part of the frame was not captured.
 How to mend it: Fill in the size and the count of an array after you have written its elements. The size
-includes the count field and the element constructor. Write one constructor for all elements, and write no
-constructors before the single elements.
+includes the count field and the element constructor. Write one constructor for all elements, and no
+constructor before an individual element.
 """
 
 

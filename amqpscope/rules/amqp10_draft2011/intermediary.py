@@ -25,8 +25,9 @@ def properties_altered(way: Way) -> Finding:
     Evidence: the fields of the properties section before and after the broker
     Why it matters: The properties belong to the original sender. Receivers act on values that the sender did
     not set.
-    Silent when: one of the two connections was not captured or does not speak the draft. The rule is also
-    silent when the message has no message-id or shares its message-id with another message.
+    Silent when: the sender's or the receiver's connection to the broker was not captured or does not use the
+    draft. The rule is also silent when the message has no message-id or shares its message-id with another
+    message.
     Only possible because: The rule treats the two messages as one message because their message-ids are
     equal. The sender of the second message may have created a new message with the same message-id.
     How to mend it: Forward the properties section exactly as it was received. Put values of the broker into
@@ -45,9 +46,9 @@ def bare_message_altered(way: Way) -> Finding:
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2
     Evidence: the sections of application data before and after the broker
     Why it matters: Receivers get other content than the sender sent.
-    Silent when: one of the two connections was not captured or does not speak the draft. The rule is also
-    silent when the broker only encodes the same values in another way, or when the message has no message-id
-    or shares its message-id with another message.
+    Silent when: the sender's or the receiver's connection to the broker was not captured or does not use the
+    draft. The rule is also silent when the broker only encodes the same values in another way, or when the
+    message has no message-id or shares its message-id with another message.
     Only possible because: The rule treats the two messages as one message because their message-ids are
     equal. The sender of the second message may have created a new message with the same message-id.
     How to mend it: Forward all sections between properties and footer as you received them. Put values of the
@@ -69,8 +70,8 @@ def attributes_dropped(way: Way, missing: int) -> Finding:
     Why it matters: The values in message-attrs are meant for every node on the path. Information that one
     node added for the next node is lost.
     Silent when: the message has no message-id. The rule remembers only the first messages of each connection,
-    and is silent about later messages. The rule is also silent when only one of the two connections was
-    captured, or when one of the two connections does not speak the draft.
+    and is silent about later messages. The rule is also silent when the sender's or the receiver's connection
+    to the broker was not captured or does not use the draft.
     Only possible because: A broker may change message-attrs on purpose.
     How to mend it: Copy all entries of message-attrs of the received message into the forwarded message,
     including entries with unknown keys. Change only entries that the broker deliberately handles.
@@ -94,9 +95,9 @@ def sent_after_its_time(way: Way, ttl: int, waited: int) -> Finding:
     Evidence: the ttl and the transmit-time of the message, and the times of its arrival and of its delivery
     Why it matters: Receivers process a message whose content is no longer valid, for example an outdated
     order or price.
-    Silent when: one of the two connections was not captured or does not speak the draft. The rule is also
-    silent when less than 1.1 times the ttl has passed since the transmit-time or the arrival, whichever is
-    later.
+    Silent when: the sender's or the receiver's connection to the broker was not captured or does not use the
+    draft. The rule is also silent when less than 1.1 times the ttl has passed since the transmit-time or the
+    arrival, whichever is later.
     Only possible because: The rule treats the two messages as one message because their message-ids are
     equal. The sender of the second message may have created a new message with the same message-id, or the
     receiver may read dead letters.

@@ -35,8 +35,8 @@ D_RESUME_OMIT: Final = RULES.rule(
 def data_left_out(case: CaseDraft2011, link: LinkEnd, what: str, transferred: int) -> None:
     """A sender resumes a delivery and leaves out octets that the receiver does not have.
 
-    Demands: A sender that resumes a delivery may leave out message data only as far as the receiver's
-    transfer-state shows that the data has arrived.
+    Demands: A sender that resumes a delivery may leave out only the message data that has arrived according
+    to the receiver's transfer-state.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.13 and 4.3
     Evidence: bytes-transferred in the receiver's unsettled map, and the section-number and section-offset of
     the first fragment of the resumed delivery
@@ -46,9 +46,9 @@ def data_left_out(case: CaseDraft2011, link: LinkEnd, what: str, transferred: in
     rule is also silent when the receiver's transfer-state has an outcome or a txn-id.
     Only possible because: The draft does not say what bytes-transferred counts in a message of several
     sections. A sender that resumes a delivery may also leave out an empty section.
-    How to mend it: In the receiver's unsettled map, bytes-transferred counts the octets that have arrived, so
-    resume the delivery with the next octet. If the receiver's transfer-state gives no position, send the
-    message from its start.
+    How to mend it: In the receiver's unsettled map, bytes-transferred is the number of octets that have
+    arrived. Resume the delivery with the octet after these octets. If the receiver's transfer-state gives no
+    position, send the message from its start.
     """
     case.report(
         D_RESUME_OMIT,

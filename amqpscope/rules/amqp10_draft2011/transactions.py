@@ -288,7 +288,7 @@ def work_on_another_session(case: CaseDraft2011, txn_id: bytes) -> None:
     Silent when: octets of either peer were not captured, or when the coordinator lists no capabilities. The
     rule is also silent when the coordinator offers amqp:multi-conns-per-txn.
     Only possible because: The coordinator may support more capabilities than it lists.
-    How to mend it: Attach all links that carry work of a transaction on the session of the control link.
+    How to mend it: On the session of the control link, attach all links that carry work of a transaction.
     """
     case.report(
         TX_SCOPE_SESSION,

@@ -54,7 +54,7 @@ def value_with_a_later_code(case: Case10, problem: Problem) -> None:
 T_STR_UTF16: Final = RULES.rule(
     "T-STR-UTF16", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a string with format code 0xA2 or 0xB2 that is not well-formed UTF-16BE.
+"""A peer sends a string that has format code 0xA2 or 0xB2 but is not well-formed UTF-16BE.
 
 Demands: Strings with format code 0xA2 or 0xB2 must be UTF-16BE.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.2.2 and 2.2.5
