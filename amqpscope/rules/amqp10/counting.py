@@ -104,8 +104,8 @@ def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     no link-credit. The rule is also silent when the delivery-count of the flow differs from the number of
     deliveries. The rule is also silent when the link is being drained, or when octets were not captured.
     How to mend it: Decrease link-credit by one whenever delivery-count rises by one. Change link-credit and
-    delivery-count together, in one function and under one lock. Read the link-credit and the delivery-count
-    of a flow at the same moment.
+    delivery-count together, in one function and under one lock. When you build a flow, read the current
+    link-credit and delivery-count at the same moment.
     """
     case.report(
         L_CREDIT_DECR,

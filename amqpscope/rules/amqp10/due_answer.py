@@ -90,7 +90,7 @@ finding is reported as possible, not as certain, when a minute has passed but no
 read the attach. The finding is also reported as possible when the peer ended the session instead of closing
 the connection.
 How to mend it: Compare the handle of each incoming attach with the handle-max of your own begin. If the
-handle is higher, send close with `amqp:connection:framing-error`. It is not enough to send end or detach.
+handle is higher, send close with `amqp:connection:framing-error`. It is not enough to send `end` or `detach`.
 """
 
 
@@ -141,8 +141,8 @@ Silent when: the peer may not yet have received the flow, or when the peer sent 
 afterwards. The finding is reported as possible, not as certain, when a minute has passed but nothing proves
 that the peer has read the flow. The finding is also reported as possible when the peer ended the session
 without an error.
-How to mend it: Look up the handle of each incoming flow. If no link is attached to the handle, send end with
-`amqp:session:unattached-handle` instead of ignoring the flow.
+How to mend it: Look up the handle of each incoming flow. If no link is attached to the handle, send an `end`
+with `amqp:session:unattached-handle` instead of ignoring the flow.
 """
 
 
@@ -162,7 +162,7 @@ afterwards. The finding is reported as possible, not as certain, when a minute h
 that the peer has read the frame. The finding is also reported as possible when the peer ended the session
 without an error.
 How to mend it: Look up the handle of each incoming transfer and detach. If no link is attached to the handle,
-send end with an error such as `amqp:session:unattached-handle` instead of dropping the frame.
+send an `end` with an error such as `amqp:session:unattached-handle` instead of dropping the frame.
 """
 
 
@@ -187,7 +187,7 @@ afterwards.
 Only possible because: Hardly any implementation ends the session for frames that were already on their
 way when the detach was sent.
 How to mend it: Remember links that you detached with an error. If input other than a detach arrives for a
-link that you detached with an error, send end with `amqp:session:errant-link`.
+link that you detached with an error, send an `end` with `amqp:session:errant-link`.
 """
 
 
@@ -213,7 +213,7 @@ afterwards. The finding is reported as possible, not as certain, when a minute h
 that the peer has read the attach. The finding is also reported as possible when the peer ended the session
 without an error.
 How to mend it: After you detach a link with an error, accept an attach of the same link only if the field
-`unsettled` of this attach is not null. If the field `unsettled` is null, send end with
+`unsettled` of this attach is not null. If the field `unsettled` is null, send an `end` with
 `amqp:session:errant-link`.
 """
 

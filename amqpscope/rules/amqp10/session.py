@@ -30,15 +30,15 @@ S_BEGIN_FIRST: Final = RULES.rule(
 def frame_without_session(case: Case10) -> None:
     """A peer sends a session frame on a channel on which it has not begun a session.
 
-    Demands: A peer may send session frames on a channel only after it has sent begin on the channel.
+    Demands: A peer may send session frames on a channel only after it has sent a begin on the channel.
     Source: transport.xml section sessions > Session States (UNMAPPED, BEGIN_RCVD)
-    Evidence: an attach, flow, transfer, disposition, detach or end on a channel on which its sender has no
+    Evidence: an attach, flow, transfer, disposition, detach or `end` on a channel on which its sender has no
     session
     Why it matters: The frame belongs to no session. The receiver cannot process the frame and may close the
     connection.
     Silent when: the start of the sender's stream, or octets since this start, were not captured.
-    How to mend it: Send begin on a channel before any attach, flow, transfer, disposition, detach or end. Use
-    the channel on which you sent begin, not the channel of the other peer's begin.
+    How to mend it: Send a begin on a channel before any attach, flow, transfer, disposition, detach or `end`.
+    Use the channel on which you sent your begin, not the channel of the other peer's begin.
     """
     me = case.me
     if me.whole:
@@ -57,16 +57,17 @@ S_END_LAST: Final = RULES.rule("S-END-LAST", "illegal", "definition", usual_answ
 
 
 def frame_after_end(case: Case10, ended: SessionEnd) -> None:
-    """After a peer has sent end on a channel, it sends another frame on this channel without a new begin.
+    """After a peer has sent an `end` on a channel, it sends another frame on this channel without a new
+    begin.
 
-    Demands: After a peer has sent end on a channel, it must not send anything on this channel until it sends
-    a new begin.
+    Demands: After a peer has sent an `end` on a channel, it must not send anything on this channel until it
+    sends a new begin.
     Source: transport.xml section sessions > Ending a Session, Session States (END_SENT)
     Evidence: the end frame that a peer sends on a channel, and the next frame of this peer on this channel
     Why it matters: The session is over for the sender of the frame. The receiver discards the frame or
     reports an error.
     Silent when: the capture lacks octets that were sent after the end frame.
-    How to mend it: Stop all senders, receivers and timers of a session before you send end. If several
+    How to mend it: Stop all senders, receivers and timers of a session before you send an `end`. If several
     threads use the session, make sure that no thread sends a queued frame after the end frame.
     """
     record = case.record
@@ -99,17 +100,17 @@ S_BEGIN_REUSE: Final = RULES.rule("S-BEGIN-REUSE", "MUST", "definition", usual_a
 
 
 def begin_on_used_channel(case: Case10) -> None:
-    """A peer sends begin on a channel that already carries one of its sessions.
+    """A peer sends a begin on a channel that already carries one of its sessions.
 
-    Demands: A peer may send begin only on a channel that none of its sessions uses.
+    Demands: A peer may send a begin only on a channel that none of its sessions uses.
     Source: transport.xml section sessions > Establishing a Session
-    Evidence: a second begin on a channel, without an end between the first begin and the second begin
+    Evidence: a second begin on a channel, without an `end` between the first begin and the second begin
     Why it matters: The receiver cannot distinguish the frames of the two sessions and may close the
     connection.
     Silent when: the capture lacks octets that were sent after the first begin, because these octets may
     contain the end of the first session.
     How to mend it: Allocate an unused outgoing channel for each begin. Release a channel only after you have
-    sent end for its session. Protect the allocation of channels against concurrent threads.
+    sent an `end` for its session. Protect the allocation of channels against concurrent threads.
     """
     channel = int(case.record.frame.channel)
     session = case.me.sessions.get(channel)
@@ -220,9 +221,9 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
     recommends the lowest unused channel, so that these tables stay small.
     Silent when: the begin answers another begin, or when octets were not captured. The rule is also silent
     when the rule has already reported this peer on the connection. A channel counts as used as long as the
-    other peer has not answered the end on this channel.
+    other peer has not answered the `end` on this channel.
     How to mend it: Allocate the lowest unused channel for each new session instead of counting upwards.
-    Return a channel to the pool of unused channels when both peers have sent end for its session.
+    Return a channel to the pool of unused channels when both peers have sent an `end` for its session.
     """
     me = case.me
     if body.remote_channel is not None or me.channels.high_reported or not me.whole or case.found > 0:

@@ -69,12 +69,12 @@ def disposition_backwards(case: Case10, body: Disposition) -> None:
     Demands: In serial number order, the field `last` of a disposition must not come before the field `first`.
     Source: transport.xml section performatives > disposition.first, last
     Evidence: the fields `first` and `last` of the disposition
-    Why it matters: The receiver may read the range as empty or, with wrap-around, as nearly all delivery-ids.
-    Deliveries stay unsettled, or wrong deliveries are settled.
+    Why it matters: The receiver may read the range as empty. A receiver that allows for wrap-around may read
+    the range as nearly all delivery-ids. Deliveries stay unsettled, or wrong deliveries are settled.
     Silent when: never.
     How to mend it: Order the two delivery-ids by serial number comparison and put the earlier delivery-id
-    into the field `first`. For a single delivery, leave the field `last` unset. Do not sort delivery-ids as
-    plain integers after wrap-around.
+    into the field `first`. For a single delivery, leave the field `last` unset. After delivery-ids have
+    wrapped around, do not sort them as plain integers.
     """
     first = body.first
     last = body.last

@@ -241,8 +241,8 @@ def lifetime_policy_that_is_none(case: Case10, what: str, value: object) -> None
     The drafts csd01 and csprd02 allow any type that is defined as a lifetime-policy.
     Source: messaging.xml section addressing > node-properties
     Evidence: the descriptor of the lifetime-policy (0x2b to 0x2e in the specification)
-    Why it matters: The peers do not agree when the node is deleted. A peer that does not know the
-    lifetime-policy keeps the node for ever or refuses the link.
+    Why it matters: The peers do not agree on the time at which the node is deleted. A peer that does not know
+    the lifetime-policy keeps the node for ever or refuses the link.
     Silent when: a part of the frame was not captured.
     Possible because: Another party may have defined the type of the value as a lifetime-policy.
     How to mend it: Encode lifetime-policy as one of the described types delete-on-close, delete-on-no-links,

@@ -80,7 +80,7 @@ described type and may refuse the value.
 Silent when: a part of the frame was not captured. Separate rules judge the descriptor of a frame body or
 of a message section.
 How to mend it: Encode every descriptor as a symbol or a ulong. If the application passes a descriptor as a
-string, uint or int, convert the descriptor before you encode it.
+string, uint or int, convert the descriptor to a symbol or a ulong before you encode it.
 """
 
 
@@ -199,8 +199,8 @@ Silent when: a part of the frame was not captured, or when the octets have a val
 chance.
 Only possible because: Some implementations use sixteen random octets as a uuid.
 How to mend it: Write the fields of a uuid in network byte order (RFC 4122, section 4.1.2). Before you encode
-a GUID whose first three fields are little-endian, convert these fields. Set variant and version in the uuids
-that you generate.
+a GUID whose first three fields are little-endian, convert these fields to big-endian order. Set variant and
+version in the uuids that you generate.
 """
 
 
@@ -215,8 +215,8 @@ Evidence: the octets that are not UTF-8
 Why it matters: The receiver can only refuse the string or change it. The receiver may close the
 connection with amqp:decode-error.
 Silent when: a part of the frame was not captured.
-How to mend it: Encode every string as UTF-8. Convert text from other encodings first, send arbitrary octets
-as binary, and never cut a string in the middle of a character.
+How to mend it: Encode every string as UTF-8. Convert text in other encodings to UTF-8 before you send it.
+Send arbitrary octets as binary, and never cut a string in the middle of a character.
 """
 
 
@@ -456,8 +456,8 @@ Demands: The expiry-policy of a source or target must be `link-detach`, `session
 `never`.
 Source: messaging.xml section addressing > terminus-expiry-policy
 Evidence: the expiry-policy of the source or target
-Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or be
-kept for ever.
+Why it matters: The peers do not agree on the time at which the terminus expires. A subscription may be lost
+too early or be kept for ever.
 Silent when: a part of the frame was not captured.
 How to mend it: Set expiry-policy to exactly one of the symbols `link-detach`, `session-end`,
 `connection-close` or `never`. For the default `session-end`, the field may be null.

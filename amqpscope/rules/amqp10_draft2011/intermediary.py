@@ -47,8 +47,8 @@ def bare_message_altered(way: Way) -> Finding:
     Evidence: the sections of application data before and after the broker
     Why it matters: Receivers get other content than the sender sent.
     Silent when: the sender's or the receiver's connection to the broker was not captured or does not use the
-    draft. The rule is also silent when the broker only encodes the same values in another way, or when the
-    message has no message-id or shares its message-id with another message.
+    draft. The rule is also silent when the broker only encodes the same values in another way. The rule is
+    also silent when the message has no message-id or shares its message-id with another message.
     Only possible because: The rule treats the two messages as one message because their message-ids are
     equal. The sender of the second message may have created a new message with the same message-id.
     How to mend it: Forward all sections between properties and footer as you received them. Put values of the

@@ -310,7 +310,7 @@ def discharged_with_credit_left(case: CaseDraft2011, name: str, credit: int) -> 
     acquire messages under the transaction.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1.1
     Evidence: the txn-id in the options of a flow, the link-credit of this flow, and the messages that were
-    received since
+    received since this flow
     Why it matters: The sender of the link uses the remaining link-credit to acquire further messages outside
     of any transaction.
     Silent when: octets of either peer were not captured, or when the newest flow of the link has drain=true

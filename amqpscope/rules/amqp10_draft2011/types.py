@@ -32,8 +32,8 @@ T_CODE_LATER: Final = RULES.rule("T-CODE-LATER", "MUST", "definition", usual_ans
 def value_with_a_later_code(case: Case10, problem: Problem) -> None:
     """A peer that speaks the draft sends a value with a format code that only later revisions assign.
 
-    Demands: Every constructor must have a format code of the draft's list of encodings. The draft's list does
-    not contain the format codes 0x43, 0x44, 0x45 and 0x56.
+    Demands: Every constructor must have a format code from the draft's list of encodings. The draft's list
+    does not contain the format codes 0x43, 0x44, 0x45 and 0x56.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.2.5
     Evidence: the format code, and its offset in the frame
     Why it matters: A receiver that knows only the draft does not know the type of the value. The receiver
@@ -179,8 +179,8 @@ def expiry_policy_that_is_none(case: Case10, problem: Problem) -> None:
     Demands: The expiry-policy of a source or target must be `session`, `connection` or `never`.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.5.3 to 4.5.5
     Evidence: the expiry-policy of the source or target
-    Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or
-    be kept for ever.
+    Why it matters: The peers do not agree on the time at which the terminus expires. A subscription may be
+    lost too early or be kept for ever.
     Silent when: a part of the frame was not captured.
     Possible because: The surviving text of the draft does not give the type of the field expiry-policy of a
     target. The rule takes the type from the same field of a source.
