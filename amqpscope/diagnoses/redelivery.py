@@ -23,7 +23,7 @@ REDELIVERY_LOOP: Final = declare(
     Client: Reject a message that cannot be processed (in 0-9-1 with requeue=false), so that the broker can
     dead-letter the message. Count the deliveries of each message.
     Server: Set a delivery limit. RabbitMQ's quorum queues have a limit of 20.
-    Not reported when: each redelivered message is a different message, or the message was requeued only a few
+    Not reported when: each redelivery is of a different message, or the message was requeued only a few
     times.
     Threads: rabbitmq/rabbitmq-server#1020, amqp-node/amqplib#293, alanxz/rabbitmq-c#743
     """,

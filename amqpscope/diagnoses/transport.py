@@ -30,7 +30,7 @@ HEARTBEAT_LATE: Final = declare(
     Usual causes: A callback blocks the thread that sends heartbeats, garbage collection takes long, or a
     debugger stops the process. The process may also be stopped or lack processor time.
     Who has to act: The silent peer.
-    Client: Do long work in a thread that does not serve the connection. Or agree on a longer heartbeat.
+    Client: Do long work in a thread that does not serve the connection. Or agree on a longer heartbeat delay.
     Server: Check the load and the garbage collection of the server.
     Not reported when: TCP prevented the peer from writing (closed window), or the capture lacks octets.
     Threads: amqp-node/amqplib#151, Azure/azure-sdk-for-js#37323, CopernicaMarketingSoftware/AMQP-CPP#440
@@ -51,7 +51,8 @@ SILENCE: Final = declare(
     Usual causes: Heartbeats are switched off. Azure ends idle connections after 240 s, AWS load balancers
     after 350 s, and many services after 300 s.
     Who has to act: Both peers, because both peers must agree on heartbeats.
-    Client: Set a heartbeat or an idle-time-out that is shorter than this time limit, for example 30 s.
+    Client: Set a heartbeat delay or an idle-time-out that is shorter than the time limit of the service or
+    device, for example 30 s.
     Server: Ask for heartbeats by default.
     Not reported when: heartbeats were agreed, or the connection continues.
     Threads: amqp/rhea#241, Azure/azure-service-bus-java#142

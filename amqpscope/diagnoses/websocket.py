@@ -17,7 +17,7 @@ WEBSOCKET_REFUSED: Final = declare(
     missing.
     Who has to act: The client.
     Client: Check the path, the host and the subprotocol.
-    Server: Read the log of the program that answered.
+    Server: Read the log of the program that answered the upgrade.
     Not reported when: the server accepts the upgrade.
     Threads: Azure/azure-service-bus-emulator-installer#51, amqp/rhea#69
     """,

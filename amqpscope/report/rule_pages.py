@@ -63,8 +63,8 @@ folder of a diagnosis has `troubled.pcap`, with the diagnosis, and `fine.pcap`, 
 | `cut` | the expected result for `cut.pcap`: `silent`, `same` or `possible` |
 | `cut_packet` | the packet of the finding in `cut.pcap` |
 
-In the column `cut`, `silent` means no finding of this rule. `same` means the same finding. `possible` means
-the same finding, but reported as possible.
+In the column `cut`, `silent` means that `cut.pcap` has no finding of this rule, `same` means that it has the
+same finding as `violating.pcap`, and `possible` means that it has this finding, but reported as possible.
 
 `amqpscope rules coverage` checks all these captures against `expected.tsv`. `amqpscope rules explain
 L-CREDIT` draws the captures of a rule in a terminal. The captures are installed with the package.

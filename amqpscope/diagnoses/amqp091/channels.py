@@ -104,7 +104,7 @@ PREFETCH_FULL: Final = declare(
     messages.
 
     What it means: The server waits for acknowledgements before the server delivers more messages.
-    Usual causes: The message handler hangs, is slow, or forgets to acknowledge.
+    Usual causes: The message handler hangs, is slow, or forgets to acknowledge the deliveries.
     Who has to act: The client.
     Client: Acknowledge each delivery. Find out what the message handler waits for.
     Server: The server needs no change.
@@ -123,7 +123,8 @@ ACKS_MISSING: Final = declare(
 
     What it means: The consumer was started without no-ack, so the server keeps each delivery until the client
     acknowledges the delivery.
-    Usual causes: The message handler forgets to acknowledge, or acknowledges on another channel.
+    Usual causes: The message handler forgets to acknowledge the deliveries, or acknowledges them on another
+    channel.
     Who has to act: The client.
     Client: Acknowledge each delivery, or consume with no-ack. Set a prefetch.
     Server: The server needs no change. RabbitMQ closes the channel by itself after 30 minutes

@@ -41,7 +41,7 @@ GET_LOOP: Final = declare(
     Who has to act: The client.
     Client: Use basic.consume, so that the server sends each message at once.
     Server: The server needs no change.
-    Not reported when: the client empties a queue by basic.get, or sends only a few basic.get.
+    Not reported when: the client empties a queue by basic.get, or sends basic.get only a few times.
     Threads: node-ts/bus#175
     """,
     Limit("gets", 50, "a smaller number of basic.get costs little"),

@@ -60,8 +60,8 @@ REMOVED_FEATURE: Final = declare(
     transient_nonexcl_queues is a queue that is neither durable nor exclusive.
     Usual causes: An older client, or a client with an older configuration, connects to RabbitMQ 4.3 or later.
     Who has to act: The client.
-    Client: Declare such queues as durable or exclusive. Set the prefetch for each consumer, without the
-    global flag.
+    Client: Declare each queue as durable or exclusive. Set the prefetch for each consumer, without the global
+    flag.
     Server: In some versions, the configuration key deprecated_features.permit can still permit some of these
     features.
     Not reported when: the queue is exclusive or durable, or basic.qos does not set the global flag.

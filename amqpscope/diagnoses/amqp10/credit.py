@@ -32,8 +32,8 @@ CREDIT_NONE: Final = declare(
 
     What it means: The link is attached, but its receiver has sent no flow with link-credit. AMQP 1.0 forbids
     the sender to send before such a flow.
-    Usual causes: A client library leaves credit to the application (credit_window 0, or manual credit), and
-    the application never asks for messages. Or a broker withholds credit from a publisher because of an
+    Usual causes: A client library lets the application grant the credit (credit_window 0, or manual credit),
+    and the application never asks for messages. Or a broker withholds credit from a publisher because of an
     alarm.
     Who has to act: The receiver.
     Client: If the client is the receiver, grant credit after the attach, or configure the library to grant

@@ -27,11 +27,11 @@ LEGAL_REFUSED: Final = declare(
     specification allows these frames. The peer is stricter than the specification, or misreads the frames.
     Usual causes: The peer treats optional fields as mandatory, for example the delivery-id of continuation
     transfers.
-    Who has to act: The peer that refuses.
+    Who has to act: The peer that refuses the frames.
     Client: Send the optional field until the other peer is corrected.
     Server: Accept all frames that the specification allows.
-    Not reported when: amqpscope reports a finding against the refused peer, even if the finding is graded
-    possible. The diagnosis is also not made if the error comes from the application of the refusing peer.
+    Not reported when: amqpscope reports a certain or possible finding against the refused peer. The diagnosis
+    is also not made if the error comes from the application of the refusing peer.
     Threads: rabbitmq/rabbitmq-amqp1.0-client#11, Azure/amqpnetlite#231, noodlefrenzy/node-amqp10#178
     """,
     explains=(ENDS,),

@@ -22,9 +22,10 @@ UNANSWERED: Final = declare(
     ("1.0",),
     """A peer is alive, but does not answer a request.
 
-    What it means: The answer to a begin, attach, detach, end or close is a frame of the same kind. A sender
-    answers a flow with drain=true by using up all credit or by a flow. The answer to a flow with echo=true is
-    a flow. The host of the peer has acknowledged the request, and the peer sends other frames.
+    What it means: The answer to a begin, attach, detach, end or close is a frame of the same kind. When a
+    flow has drain=true, the answer of the sender is to use up all credit or to send a flow. The answer to a
+    flow with echo=true is a flow. The host of the peer has acknowledged the request, and the peer sends other
+    frames.
     Usual causes: A library, a broker or an application has no handler for the request. For example, a server
     library sends no answers by itself, an application forgets to close a link, or a library does not
     implement drain.

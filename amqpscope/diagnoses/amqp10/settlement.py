@@ -51,8 +51,8 @@ UNSETTLED_PILE: Final = declare(
     What it means: The receiver sends no outcome for the deliveries. In rcv-settle-mode `second`, the sender
     has to settle first. In this mode, the receiver may have sent outcomes, but the sender does not settle the
     deliveries. The sender has to keep these deliveries and cannot reuse their delivery-tags.
-    Usual causes: The library does not accept messages automatically, and the application does not accept
-    them. Or a peer does not follow the agreed settle mode.
+    Usual causes: The library does not accept messages automatically, and the application accepts no messages
+    either. Or a peer does not follow the agreed settle mode.
     Who has to act: The receiver. If the receiver has already sent an outcome for each delivery, the sender
     has to act.
     Client: Accept, release or reject each message, or configure the library to accept messages automatically.
@@ -80,7 +80,7 @@ SETTLEMENT_SLOW: Final = declare(
     use more workers.
     Server: Check the disk and the replication of the queue.
     Not reported when: the sender settles its deliveries without an outcome of the receiver (for example by
-    sending them settled), or fewer deliveries than the limit were settled.
+    sending them settled), or the number of settled deliveries is below the limit.
     Threads: Azure/azure-service-bus-dotnet#378
     """,
     Limit("seconds", 5, "the limit is for the median, so a single slow delivery is not reported"),

@@ -72,11 +72,11 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
 
     Demands: A client must acknowledge a delivery on the channel on which the server delivered it.
     Source: XML domain delivery-tag.channel-local
-    Evidence: the unacknowledged delivery-tags of each channel, which show that the delivery-tag belongs to
-    another channel
+    Evidence: the unacknowledged delivery-tags of all channels, because they show to which channel the
+    delivery-tag belongs
     Why it matters: Each channel counts its own delivery-tags. The server does not find the delivery-tag on
-    the channel of the basic.ack, and closes this channel. If both channels use the delivery-tag, the
-    basic.ack acknowledges the wrong message.
+    the channel of the basic.ack, and closes this channel. If the channel of the basic.ack uses the same
+    delivery-tag, the basic.ack acknowledges the wrong message.
     Silent when: the capture lacks the beginning of the channel, or when the channel of the basic.ack happens
     to use the same delivery-tag. On a connection with many channels, the rule searches only the first
     channels for the delivery-tag. If none of the searched channels has the delivery-tag, B-ACK-KNOWN reports

@@ -32,7 +32,7 @@ def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: Topol
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
     nothing. The server closes the channel, so the application cannot start.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when the
-    server gives missing access rights or a missing queue or exchange as the reason. The rule is also silent
+    server's reason is missing access rights, a missing queue or a missing exchange. The rule is also silent
     when the binding may have been removed.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Compare queue, exchange, routing key and arguments with the existing bindings. If an
@@ -57,8 +57,8 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
     nothing. The server closes the channel, so the application cannot start.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when the
-    server gives missing access rights or a missing exchange as the reason. The rule is also silent when the
-    binding may have been removed.
+    server's reason is missing access rights or a missing exchange. The rule is also silent when the binding
+    may have been removed.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Compare destination, source, routing key and arguments with the existing bindings. If an
     identical binding exists, answer with exchange.bind-ok and change nothing.
@@ -107,7 +107,7 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     Why it matters: The specification allows a binding of a durable queue to a transient exchange. The binding
     disappears together with the exchange. The client loses its channel and cannot set up its topology.
     Silent when: amqpscope does not know the declaration of the queue or the exchange. The rule is also silent
-    when the server gives missing access rights or a missing queue or exchange as the reason.
+    when the server's reason is missing access rights, a missing queue or a missing exchange.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Accept queue.bind of a durable queue to a transient exchange. Treat the binding as
     transient and remove it when the exchange disappears.

@@ -93,8 +93,8 @@ def number_above_limit(case: Case091) -> None:
     Why it matters: The broker may have no room for the channel and then closes the connection. Some brokers
     do not check the channel number and count only the open channels.
     Silent when: the capture lacks connection.tune-ok or octets after it, or when the peers agreed that there
-    is no limit. Other rules report a channel.open for a channel that is already open, and more open channels
-    than channel-max.
+    is no limit. Two further faults are reported by other rules: a channel.open for a channel that is already
+    open, and a number of open channels above channel-max.
     How to mend it: Assign channel numbers from 1 to the channel-max sent in connection.tune-ok, and reuse
     freed numbers instead of counting upwards.
     """

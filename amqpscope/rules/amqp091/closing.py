@@ -102,8 +102,8 @@ C_CLOSE_CROSS: Final = RULES.rule("C-CLOSE-CROSS", "MUST", "tier A")
 
 
 def crossing_close_not_answered(case: Case091, closing: CloseReason) -> None:
-    """A peer that has also sent connection.close ends its TCP stream without answering the other peer's
-    connection.close.
+    """Both peers have sent connection.close, and one peer ends its TCP stream without answering the
+    connection.close of the other peer.
 
     Demands: A peer that has sent connection.close must still answer a received connection.close with
     connection.close-ok.
@@ -285,8 +285,8 @@ def close_names_a_method_never_said(case: Case091, class_id: i64, method_id: i64
     Evidence: the methods that the closing peer has received from the other peer
     Why it matters: A developer who looks for the cause of the close looks in the wrong place.
     Silent when: the capture lacks octets of either peer, or when the frames of the other peer were broken.
-    The rule is also silent when the class-id and method-id name a method that the closing peer itself has
-    sent and that belongs to the class `connection`, as RabbitMQ does with connection.tune.
+    The rule is also silent when the class-id and method-id name a method of the class `connection` that the
+    closing peer itself has sent, for example RabbitMQ's connection.tune.
     How to mend it: Set class-id and method-id of connection.close and channel.close to those of the received
     method that caused the error. If no received method caused the close, set both to 0.
     """
@@ -307,9 +307,10 @@ C_CLOSE_CODE_KNOWN: Final = RULES.rule(
 
 
 def unknown_reply_code(case: Case091, code: i64) -> None:
-    """A peer sends a reply-code that the specification does not define and that is not RabbitMQ's 312.
+    """A peer sends a reply-code that the specification does not define, and that is not 312, which RabbitMQ
+    adds.
 
-    Demands: A reply-code must be one from the list in the specification, or RabbitMQ's 312.
+    Demands: A reply-code must be one that the specification lists, or 312, which RabbitMQ adds.
     Source: XML domain reply-code; XML constants
     Evidence: the reply-code in connection.close, channel.close and basic.return
     Why it matters: If the reply-code is unknown, only the reply-text describes the error. Programs do not

@@ -61,13 +61,13 @@ def acknowledged_too_late(case: Case091, channel: Channel, oldest: ConsumerDeliv
     Why it matters: By default, RabbitMQ closes the channel when a delivery is unacknowledged for half an
     hour. After closing the channel, RabbitMQ redelivers all messages that were unacknowledged on this
     channel.
-    Silent when: the reply-text of the server's close does not say that the time ran out. The rule is also
-    silent when amqpscope knows of no delivery that was unacknowledged for at least a second.
-    Only possible because: The capture shows neither how long the server waits nor which delivery the server
-    means. The finding shows the oldest unacknowledged delivery.
-    How to mend it: Acknowledge or reject each delivery within the server's consumer timeout. Lower
-    prefetch-count so that deliveries do not wait in the client, move long work elsewhere, or raise the
-    timeout of the server.
+    Silent when: the reply-text of the server's close does not say that an acknowledgement has timed out. The
+    rule is also silent when amqpscope knows of no delivery that was unacknowledged for at least a second.
+    Only possible because: The capture does not show how long the server waits, or for which delivery the
+    server has waited too long. The finding shows the oldest unacknowledged delivery.
+    How to mend it: Acknowledge or reject each delivery within the server's consumer timeout. Raise the
+    timeout of the server, move long work elsewhere, or lower prefetch-count so that deliveries do not wait in
+    the client.
     """
     record = case.record
     waited = (record.time - oldest.time) // 1_000_000_000
@@ -97,8 +97,9 @@ def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
     Source: XML constant content-too-large; RMQ:server rabbit_channel check_msg_size
     Evidence: the body size of the message, and the server's close with reply-code 311
     (content-too-large), 406 (precondition-failed) or 501 (frame-error)
-    Why it matters: A server closes the channel with reply-code 311 (content-too-large), RabbitMQ with
-    reply-code 406 (precondition-failed). Messages that were published after the large message are also lost.
+    Why it matters: RabbitMQ closes the channel with reply-code 406 (precondition-failed), and other servers
+    with reply-code 311 (content-too-large). Messages that were published after the large message are also
+    lost.
     Silent when: the server's close does not name basic.publish, or its reply-text does not give the size as
     the reason.
     Only possible because: The close does not show which of several messages is too large. The finding shows
@@ -170,7 +171,7 @@ def consumer_with_acks_refused(case: Case091, request: MethodRequest) -> None:
     acknowledgements. The rule is also silent when more than one request may have caused the close.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Support basic.consume and basic.get without no-ack: keep each delivery until the client
-    settles it, and requeue it when the channel ends first.
+    settles the delivery. If the channel ends before the client settles the delivery, requeue the delivery.
     """
     case.report(
         B_ACK_SUPPORT,
@@ -256,7 +257,7 @@ def heartbeat_refused(case: Case091, code: i64) -> None:
     reply-text does not mention a heartbeat.
     Only possible because: The {peer} may have sent the close for another reason.
     How to mend it: Discard heartbeat frames without raising an error, even when the heartbeat delay is agreed
-    as 0. Handle the heartbeat frame type before any check of channel or state.
+    as 0. Handle heartbeat frames before checking the channel or the state.
     """
     case.report(
         F_HEARTBEAT_DISCARD,

@@ -63,7 +63,7 @@ def confirms_in_transaction(case: Case091) -> None:
     channel when a client sends both tx.select and confirm.select.
     Silent when: the capture lacks octets that were sent on the channel before the confirm.select.
     How to mend it: Use either tx.select or confirm.select on a channel, never both. Applications that need
-    both modes open one channel for each mode. If channels come from a pool, do not use a transactional
+    both modes should open one channel for each mode. If channels come from a pool, do not use a transactional
     channel for confirms.
     """
     case.report(CF_TX_EXCL, "confirm.select is sent although the channel is in transaction mode")
@@ -81,8 +81,9 @@ def confirm_not_asked_for(case: Case091) -> None:
     Why it matters: Outside confirm mode the client does not count its messages. The client treats the
     basic.ack or basic.nack as an error and closes the connection.
     Silent when: the capture lacks octets that were sent on the channel before the basic.ack or basic.nack.
-    How to mend it: Keep a confirm mode flag per channel and set it only by confirm.select. Send basic.ack and
-    basic.nack only while the flag is set, and clear the flag when the channel closes.
+    How to mend it: For each channel, keep a flag that shows whether the channel is in confirm mode, and set
+    the flag only on confirm.select. Send basic.ack and basic.nack only while the flag is set, and clear the
+    flag when the channel closes.
     """
     case.report(CF_MODE, f"{case.name} is sent although the channel is not in confirm mode")
 
@@ -155,7 +156,7 @@ def confirmed_twice(case: Case091, tag: int, certainty: i64) -> None:
     reported as possible, not as certain, when the confirm has the multiple flag and earlier messages are
     still unconfirmed.
     How to mend it: Confirm each message exactly once, and remove it from the unconfirmed set when the confirm
-    is sent. After a confirm with the multiple flag, do not confirm the covered messages singly.
+    is sent. After a confirm with the multiple flag, do not also confirm each covered message by itself.
     """
     case.report(
         CF_ONCE,
@@ -201,15 +202,16 @@ CF_ALL: Final = RULES.rule("CF-ALL", "MUST", "tier B", by="server")
 
 def never_confirmed(case: Case091, publish: Publish, unconfirmed: int, age: i64) -> None:
     """A server completes the normal close of a channel, but has not confirmed a message that was published at
-    least five minutes before.
+    least five minutes earlier.
 
     Demands: A server must confirm every message that is published in confirm mode.
     Source: RMQX:confirm.all messages acknowledged
     Evidence: the messages that are not confirmed when the channel ends normally
     Why it matters: The client does not know whether the message is safe, and may wait forever for the
     confirm.
-    Silent when: the oldest unconfirmed message was published less than five minutes before. The rule is also
-    silent when the capture lacks octets that were sent on the channel before that message.
+    Silent when: the oldest unconfirmed message was published less than five minutes before the end of the
+    channel. The rule is also silent when the capture lacks octets that were sent on the channel before that
+    message.
     Only possible because: The specification sets no time by which a confirm is due.
     How to mend it: Send basic.ack or basic.nack for every message published in confirm mode, also for
     unroutable, rejected and expired messages. Send outstanding confirms before channel.close-ok or
@@ -239,8 +241,9 @@ def nack_not_coped_with(case: Case091) -> None:
     Silent when: the client's close does not name basic.nack, or when the close has one of the
     reply-codes 501 (frame-error), 502 (syntax-error) and 505 (unexpected-frame). The rule is also silent
     when the server has nacked no message, or when amqpscope could not read all octets of the server.
-    How to mend it: Handle a received basic.nack like a basic.ack with a negative result. Remove the covered
-    messages from the unconfirmed set, and let the application publish them again.
+    How to mend it: Handle a received basic.nack like a basic.ack with a negative result. Remove the messages
+    that the basic.nack covers from the list of unconfirmed messages, and let the application publish these
+    messages again.
     """
     case.report(CF_NACK_HANDLE, "the client closes the channel or connection because of a basic.nack")
 

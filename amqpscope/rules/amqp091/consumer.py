@@ -44,8 +44,9 @@ def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
     could not distinguish their deliveries.
     Silent when: the client had already cancelled the earlier consumer, whether or not the server has answered
     the basic.cancel.
-    How to mend it: Generate a unique consumer-tag for each basic.consume on a channel, or leave it empty so
-    that the server chooses one. Applications must not register the same fixed tag twice.
+    How to mend it: Generate a unique consumer-tag for each basic.consume on a channel, or leave the
+    consumer-tag empty so that the server generates one. Applications must not register the same fixed tag
+    twice.
     """
     case.report(
         B_CTAG_UNIQUE,
@@ -74,7 +75,7 @@ def tag_not_repeated(case: Case091, asked: str, tag: str) -> None:
     consumer-tag.
     Silent when: the basic.consume was not captured.
     How to mend it: Copy the consumer-tag of the basic.consume unchanged into basic.consume-ok. Generate a
-    consumer-tag only when the client has left it empty.
+    consumer-tag only if the consumer-tag of the basic.consume is empty.
     """
     case.report(
         B_CTAG_ECHO,
@@ -100,8 +101,8 @@ def unusable_generated_tag(case: Case091, tag: str) -> None:
     unique on the channel.
     Source: XML:basic.consume.consumer-tag (field doc)
     Evidence: the consumer-tag of basic.consume-ok
-    Why it matters: The client cannot cancel the consumer, and cannot distinguish its deliveries from those of
-    another consumer.
+    Why it matters: The client cannot cancel the consumer, and cannot distinguish the deliveries of this
+    consumer from those of another consumer.
     Silent when: the basic.consume was not captured.
     How to mend it: When the consumer-tag of a basic.consume is empty, generate a tag that no consumer on the
     channel has, and return it in basic.consume-ok.

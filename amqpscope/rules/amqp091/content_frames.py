@@ -32,8 +32,8 @@ def content_on_channel_0(case: Case091, problem: Problem) -> None:
     Why it matters: No method on channel 0 has content. The receiver closes the connection with
     reply-code 504 (channel-error). RabbitMQ uses reply-code 505 (unexpected-frame).
     Silent when: the capture lacks octets before the frame. The rule is also silent when F-METHOD-CH-NONZERO
-    already reports the method on channel 0 to which the frame belongs. The rule is also silent when the rule
-    has already reported an earlier content frame on channel 0.
+    already reports the method of the same message. The rule is also silent when the rule has already reported
+    an earlier content frame on channel 0.
     How to mend it: Send content header and body on the channel of the method to which they belong. Make one
     function write the method, header and body frames, with one channel number.
     """
@@ -219,7 +219,7 @@ RabbitMQ closes the connection with reply-code 541 (internal-error).
 Silent when: the capture lacks a part of the frame, or octets before the frame. When the server sends the
 content header, the finding is reported as possible, not as certain, because a server forwards the content
 header that it received. The rule reports forwarded content headers only once per connection.
-Possible because: The {peer} may have forwarded the content header as a publisher sent it.
+Possible because: The {peer} may have forwarded a content header that a publisher sent.
 How to mend it: Set a flag for exactly those properties that are written, and write the properties in the
 order of the flags. Compute the payload size of the frame from the encoded properties.
 """
@@ -240,7 +240,7 @@ Silent when: the capture lacks a part of the frame, or octets before the frame. 
 content header, the finding is reported as possible, not as certain, because a server forwards the content
 header that it received. The rule reports forwarded content headers only once per connection. RabbitMQ ignores
 the two lowest flags.
-Possible because: The {peer} may have forwarded the content header as a publisher sent it.
+Possible because: The {peer} may have forwarded a content header that a publisher sent.
 How to mend it: Set only the 14 flags of the defined properties, bits 15 to 2 of the flag word. Leave bit 1
 clear, and set bit 0 only when another flag word follows.
 """

@@ -57,12 +57,13 @@ def delivery_tag_not_new(case: Case091, tag: int, last: int) -> None:
     must be larger than the one before.
     Source: XML domain delivery-tag (doc); RMQ:docs/confirms
     Evidence: the last delivery-tag since the channel was opened
-    Why it matters: An acknowledgement with the multiple flag covers all deliveries up to a delivery-tag, so
-    it may cover the wrong ones. If two deliveries have the same delivery-tag, the client cannot acknowledge
-    either of them alone.
+    Why it matters: If delivery-tags do not rise, an acknowledgement with the multiple flag may cover the
+    wrong deliveries. If two deliveries have the same delivery-tag, the client cannot acknowledge either of
+    them alone.
     Silent when: the capture lacks octets that were sent on the channel before the delivery.
-    How to mend it: Use one counter per channel for basic.deliver and basic.get-ok together, and increase it
-    under the same lock that writes the frame. Do not reset the counter while the channel is open.
+    How to mend it: Use one counter per channel for basic.deliver and basic.get-ok together, and increase the
+    counter under the lock that also protects the writing of the frame. Do not reset the counter while the
+    channel is open.
     """
     case.report(
         B_DTAG_INCREASING,
@@ -138,8 +139,9 @@ def delivery_after_cancel_ok(case: Case091, tag: str) -> None:
     never acknowledged.
     Silent when: the basic.cancel had no-wait set, or when the capture lacks octets that were sent on the
     channel before the basic.deliver.
-    How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. Send
-    basic.cancel-ok after the last delivery, and send nothing for the consumer after basic.cancel-ok.
+    How to mend it: Before sending basic.cancel-ok, detach the consumer from its queue, and send or requeue
+    the pending deliveries of the consumer. Send basic.cancel-ok after the last delivery, and send nothing for
+    the consumer after basic.cancel-ok.
     """
     case.report(
         B_DELIVER_LATE,

@@ -32,8 +32,8 @@ def change_not_seen(operation: TopologyOperation, what: str, name: str, known: T
     """A server answers with reply-code 404 (not-found) for a queue or exchange, although it has
     confirmed to another client that the queue or exchange exists.
 
-    Demands: Once a server has confirmed a change to one client, every other client of the virtual host must
-    see the change.
+    Demands: When one client has received the server's confirmation of a change, every other client of the
+    virtual host must see the change.
     Source: GS:4.4
     Evidence: a declaration that the server confirmed on one connection, and a later reply-code 404
     (not-found) on another connection without a deletion in between
@@ -135,8 +135,8 @@ def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -
     Demands: A client must not use a queue that another open connection has declared exclusive.
     Source: XML:queue.declare.exclusive.exclusive; ERR:7
     Evidence: the connection that declared the exclusive queue, and the uses of the queue on other connections
-    Why it matters: An exclusive queue belongs to the connection that declared it, and the server deletes
-    the queue with that connection. The server answers other connections with reply-code 405
+    Why it matters: An exclusive queue belongs to the connection that declared it, and the server deletes the
+    queue when this connection ends. The server answers other connections with reply-code 405
     (resource-locked) and closes the channel.
     Silent when: the capture lacks octets of a connection to this server, or when the other connection may
     have ended. The finding is reported as certain only if the server answers with reply-code 405
@@ -204,8 +204,8 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
     removed the binding.
     Only possible because: No capture can prove this fault, because a client that the capture does not show
     may have removed the binding, its queue or its exchange.
-    How to mend it: Check for bindings whose source is the exchange before carrying out exchange.delete
-    with if-unused. If bindings exist, keep the exchange and close the channel with reply-code 406
+    How to mend it: Before carrying out an exchange.delete with if-unused, check whether a binding has the
+    exchange as its source. If bindings exist, keep the exchange and close the channel with reply-code 406
     (precondition-failed).
     """
     target = binding.queue or binding.destination
@@ -238,11 +238,11 @@ def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
 
     Demands: A server should let a queue have at least four bindings.
     Source: XML:queue.bind.binding-count
-    Evidence: a refusal of queue.bind with reply-code 506 (resource-error) while amqpscope knows fewer
-    than four bindings of the queue
+    Evidence: a refusal of queue.bind with reply-code 506 (resource-error) while amqpscope knows of fewer than
+    four bindings of the queue
     Why it matters: The specification asks for at least four bindings per queue. The client loses its channel,
     and its queue misses messages.
-    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows at least four
+    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows of at least four
     bindings of the queue.
     Only possible because: The queue may have other bindings that the capture does not show.
     How to mend it: Allow at least four bindings per queue before answering queue.bind with reply-code 506
@@ -264,11 +264,11 @@ def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
 
     Demands: A server should let a virtual host have at least 16 exchanges.
     Source: XML:exchange.declare.minimum
-    Evidence: a refusal of exchange.declare with reply-code 506 (resource-error) while amqpscope knows
+    Evidence: a refusal of exchange.declare with reply-code 506 (resource-error) while amqpscope knows of
     fewer than 16 exchanges
     Why it matters: The specification asks for room for at least sixteen exchanges per virtual host. The
     client loses its channel and cannot set up its topology.
-    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows at least sixteen
+    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows of at least sixteen
     exchanges.
     Only possible because: The virtual host may have other exchanges that the capture does not show.
     How to mend it: Allow at least sixteen exchanges per virtual host before answering exchange.declare
@@ -289,11 +289,11 @@ def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
 
     Demands: A server should let a virtual host have at least 256 queues.
     Source: XML:queue.declare.minimum-queues
-    Evidence: a refusal of queue.declare with reply-code 506 (resource-error) while amqpscope knows fewer
+    Evidence: a refusal of queue.declare with reply-code 506 (resource-error) while amqpscope knows of fewer
     than 256 queues
     Why it matters: The specification asks for room for at least 256 queues per virtual host. The client loses
     its channel and has no queue.
-    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows at least 256
+    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows of at least 256
     queues.
     Only possible because: The virtual host may have other queues that the capture does not show.
     How to mend it: Allow at least 256 queues per virtual host before answering queue.declare with
@@ -315,11 +315,11 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
 
     Demands: A server should let a queue have at least 16 consumers.
     Source: XML:basic.consume.01
-    Evidence: a refusal of basic.consume with reply-code 506 (resource-error) while amqpscope knows fewer
+    Evidence: a refusal of basic.consume with reply-code 506 (resource-error) while amqpscope knows of fewer
     than 16 consumers of the queue
     Why it matters: The specification asks for at least sixteen consumers per queue. The client loses its
     channel and receives no messages.
-    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows at least sixteen
+    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows of at least sixteen
     consumers of the queue.
     Only possible because: The queue may have other consumers that the capture does not show.
     How to mend it: Allow at least sixteen consumers per queue before answering basic.consume with

@@ -109,7 +109,7 @@ def type_without_prefix(case: Case091, kind: str) -> None:
     a misspelling of `direct`, `fanout`, `topic` or `headers`, and the broker refuses the declaration.
     Silent when: the declaration is passive, because a passive declaration does not use the type.
     How to mend it: Check the spelling of the type: `direct`, `fanout`, `topic` or `headers`, in lower case.
-    Give exchange types of your own or of a plugin a name that begins with `x-`.
+    An exchange type of your own or of a plugin needs a name that begins with `x-`.
     """
     case.report(
         X_DECL_TYPE_PREFIX,

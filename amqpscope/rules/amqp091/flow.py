@@ -52,7 +52,7 @@ CH_FLOW_OK_VALUE: Final = RULES.rule(
 
 
 def flow_confirmed_otherwise(case: Case091, asked: bool, packet: int) -> None:
-    """A peer confirms in channel.flow-ok the opposite of what channel.flow requested.
+    """In channel.flow-ok, a peer confirms the opposite of what the channel.flow requested.
 
     Demands: A channel.flow-ok must repeat the value of the field `active` of the channel.flow that it
     answers.

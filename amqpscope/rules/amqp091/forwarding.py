@@ -159,16 +159,15 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
     the queue, and the channel of the delivery.
     Source: XML:basic.08; GS:4.7
     Evidence: the order of the publishes on a channel, and the order of the deliveries to a consumer
-    Why it matters: Results that depend on the order are wrong, for example a state that the last message
-    should have set.
+    Why it matters: Results that depend on the order of the messages are wrong, for example a state that only
+    the last message should determine.
     Silent when: the messages differ in channel, exchange, routing key or priority, or when a message was
     redelivered, delayed or dead-lettered. The rule is also silent when the capture lacks octets of a
     connection to this server.
     Only possible because: No capture can prove this fault, because a program that the capture does not show
     may have published a message with the same message-id or body.
     How to mend it: Deliver messages of one channel, exchange, routing key and priority in the order in which
-    they arrived. Do not dispatch messages of one queue to a channel through parallel threads without
-    ordering.
+    they arrived. If parallel threads dispatch messages of one queue to a channel, keep the messages in order.
     """
     packet = int(before.spot.packet)
     message = f"the message is delivered after the message in packet {packet}, which was published later"

@@ -96,9 +96,9 @@ F_HEARTBEAT_SHAPE: Final[str] = RULES.rule(
 )
 """A peer sends a heartbeat that has a payload, or that lacks the size field.
 
-Demands: A heartbeat must be a frame with an empty payload, which has eight octets in all.
+Demands: A heartbeat must be a frame with an empty payload, so the whole frame has eight octets.
 Source: GS:4.2.1 heartbeat; ERR:12
-Evidence: the size field of a heartbeat, or its absence
+Evidence: the size field of a heartbeat, or the absence of this field
 Why it matters: A receiver that expects a heartbeat of eight octets loses count of the octets and misreads all
 following frames.
 Silent when: the capture lacks octets before the frame. The grammar in the specification omits the size field,
@@ -114,7 +114,7 @@ F_METHOD_CH_NONZERO: Final[str] = RULES.rule(
 
 
 def method_of_a_channel_on_channel_0(case: Case091, problem: Problem) -> None:
-    """A peer sends a method on channel 0 that does not belong to the class `connection`.
+    """On channel 0, a peer sends a method that does not belong to the class `connection`.
 
     Demands: Methods of all classes except `connection` must use a channel number of 1 or more.
     Source: GS:4.2.3; GS:4.2.1 channel; XML class handler=channel
@@ -122,8 +122,8 @@ def method_of_a_channel_on_channel_0(case: Case091, problem: Problem) -> None:
     Why it matters: Channel 0 is reserved for the class `connection`. The server closes the connection with
     reply-code 504 (channel-error).
     Silent when: the capture lacks octets before the frame.
-    How to mend it: Open a channel with a number of 1 or more and send methods of all classes except
-    `connection` only on this channel. Look for a channel number that is still at its initial value 0.
+    How to mend it: Open a channel with a number of 1 or more, and use this channel for the methods of all
+    classes except `connection`. Look for a channel number that is still at its initial value 0.
     """
     proved(case, F_METHOD_CH_NONZERO, problem)
     method = case.record.frame.body
@@ -162,8 +162,8 @@ F_METHOD_ARGS: Final[str] = RULES.rule(
 Demands: The payload of a method must contain all arguments of the method, complete and in order.
 Source: GS:4.2.4; GS:2.3.5.1; XML constant syntax-error
 Evidence: arguments that go beyond the end of the payload
-Why it matters: The receiver lacks some arguments and closes the connection, RabbitMQ with reply-code 501
-(frame-error).
+Why it matters: The receiver lacks some arguments and closes the connection. RabbitMQ closes with reply-code
+501 (frame-error).
 Silent when: the capture lacks a part of the frame, or octets before the frame.
 How to mend it: Encode every argument that the specification lists for the method, in the order of the list,
 including reserved arguments and the octet that holds the bits. Calculate the frame size from the encoded

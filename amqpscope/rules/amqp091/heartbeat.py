@@ -50,11 +50,11 @@ def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64)
     Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack octets.
     The rule is also silent when the peer could not write during the silence. A peer cannot write while the
     other peer's TCP window is closed, or while the other peer's host does not acknowledge the TCP
-    retransmissions of this peer. The rule tolerates a tenth of the delay, and at least 100 ms, for the
-    transmission from the peer to the capturing machine. The finding is reported as possible, not as certain,
-    when the capturing machine's clock may have been set forward during the silence. The finding is still
-    reported as certain if the silence exceeds the heartbeat delay even after amqpscope has subtracted the
-    longest gap between two frames that the other peer sent during the silence.
+    retransmissions of this peer. For the transmission from the peer to the capturing machine, the rule
+    tolerates an extra time of a tenth of the heartbeat delay, but at least 100 ms. The finding is reported as
+    possible, not as certain, when the capturing machine's clock may have been set forward during the silence.
+    The finding is still reported as certain if the silence exceeds the heartbeat delay even after amqpscope
+    has subtracted the longest gap between two frames that the other peer sent during the silence.
     How to mend it: Send a heartbeat frame from a timer whenever no octet was sent for about half the delay.
     Run the timer in a thread that application callbacks, long computations and blocking publishes cannot
     delay.

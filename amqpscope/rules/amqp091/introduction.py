@@ -259,7 +259,7 @@ def weaker_mechanism_than_offered(case: Case091, mechanism: str, better: str) ->
     ANONYMOUS, the client proves no identity at all.
     Silent when: connection.start was not captured.
     Only possible because: The capture does not show whether the client supports the stronger mechanism. Under
-    TLS the difference perhaps does not matter.
+    TLS, the choice of the mechanism perhaps does not matter.
     How to mend it: Rank the offered mechanisms by strength, and choose the strongest one that the client
     supports, for example SCRAM before PLAIN. Use TLS if only PLAIN is possible.
     """
@@ -339,7 +339,8 @@ def empty_answer_to_a_challenge(case: Case091) -> None:
     Demands: The response in connection.secure-ok must not be empty.
     Source: XML:connection.secure-ok.response assert notnull
     Evidence: the length of the response in connection.secure-ok
-    Why it matters: The server has asked for data in connection.secure and receives none, so the login fails.
+    Why it matters: With connection.secure, the server has asked the client for data. The server receives no
+    data, so the login fails.
     Silent when: the connection.secure is not the first one, because some mechanisms end with an empty
     response. The rule is also silent when the mechanism is GSSAPI, whose first challenge may also be the last
     one.

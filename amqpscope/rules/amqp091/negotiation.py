@@ -116,9 +116,9 @@ def client_out_of_order(case: Case091, name: str) -> None:
     Silent when: the capture lacks octets of either peer. The rule is also silent when one of the two peers
     had already sent a set-up method out of order. A client may send connection.open directly after
     connection.tune-ok.
-    How to mend it: Use a state machine for the connection set-up. Wait for connection.start before
+    How to mend it: Use a state machine for the connection set-up. Wait for connection.start before sending
     connection.start-ok, and answer each connection.secure with one connection.secure-ok. Wait for
-    connection.tune before connection.tune-ok, and then send connection.open once.
+    connection.tune before sending connection.tune-ok, and then send connection.open once.
     """
     case.report(
         C_HS_ORDER_CLIENT,
@@ -199,8 +199,8 @@ def secret_at_the_wrong_time(case: Case091, before: str) -> None:
     Why it matters: The server drops the connection, or the client cannot know which secret is valid.
     Silent when: the capture lacks octets of either peer.
     How to mend it: Send connection.update-secret only on an open connection, and wait for
-    connection.update-secret-ok before sending the next one. Serialize secret renewal if several threads
-    trigger it.
+    connection.update-secret-ok before sending the next one. If several threads can renew the secret, let only
+    one thread at a time renew it.
     """
     case.report(C_UPDATE_SECRET, f"connection.update-secret is sent before {before}")
 

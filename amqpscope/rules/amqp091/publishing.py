@@ -199,9 +199,9 @@ def return_not_asked_for(case: Case091, certainty: i64) -> None:
     also silent when the client published more messages with the mandatory or immediate flag than amqpscope
     remembers. The finding is reported as possible, not as certain, while the client is still sending the body
     of a message.
-    How to mend it: Send basic.return only for messages published with the mandatory or immediate flag, and on
-    the channel of their basic.publish. Drop an unroutable message silently if neither the mandatory flag nor
-    the immediate flag is set.
+    How to mend it: Send basic.return only for messages that were published with the mandatory or immediate
+    flag, and send it on the channel of the basic.publish. Drop an unroutable message silently if neither the
+    mandatory flag nor the immediate flag is set.
     """
     case.report(
         B_RETURN_FLAGGED,
@@ -227,8 +227,8 @@ def return_of_another_message(case: Case091, reason: str, certainty: i64) -> Non
     Demands: A basic.return must repeat the exchange, the routing key and the content of a message that was
     published on the same channel.
     Source: XML:basic.return.exchange/routing-key (docs)
-    Evidence: the messages that were published on the channel with the mandatory or immediate flag, with their
-    body sizes and digests
+    Evidence: the messages that were published on the channel with the mandatory or immediate flag, including
+    the sizes and digests of their bodies
     Why it matters: The client identifies the returned message by exchange, routing key and content. If
     exchange, routing key or content differ, the client cannot tell which message failed.
     Silent when: the capture lacks octets that were sent on the channel before the basic.return. The rule is

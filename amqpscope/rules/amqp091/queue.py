@@ -168,8 +168,8 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     application may fail with that broker. RabbitMQ and other brokers accept any name.
     Silent when: the rule has already reported such a name on the same connection. The rule is also silent
     when the name begins with `amq.`, because brokers generate such names.
-    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. If names are
-    built from other texts, replace all other characters, such as spaces and slashes.
+    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. If queue names are
+    built from other texts, replace every character that is not allowed, such as spaces and slashes.
     """
     case.report_once(
         Q_DECL_SYNTAX,
@@ -190,8 +190,8 @@ def empty_name_answered_without_a_name(case: Case091, request: MethodRequest) ->
     in queue.declare-ok.
     Source: XML:queue.declare.queue.default-name; XML:queue.declare-ok.queue assert notnull
     Evidence: the queue names in queue.declare and queue.declare-ok
-    Why it matters: The client does not learn the name of the new queue, so the client cannot name that queue
-    in later methods or to other clients.
+    Why it matters: The client does not learn the name of the new queue, so the client can neither use the
+    queue in later methods nor give its name to other clients.
     Silent when: the queue.declare was not captured.
     How to mend it: Whenever queue.declare has an empty name, generate a unique queue name and create the
     queue under this name. Return the generated name in queue.declare-ok.
@@ -309,8 +309,8 @@ def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> 
     Why it matters: The consumer ends although nobody cancelled it. The application of the consumer gets no
     further messages.
     Silent when: the consumer is on another channel, or when the queue.delete was not captured.
-    Only possible because: Other clients may have deleted the queue in the meantime, which ended the consumer,
-    and may have declared the queue again.
+    Only possible because: Other clients may have deleted the queue, and so ended the consumer, and may then
+    have declared the queue again.
     How to mend it: When queue.delete sets if-unused, count the consumers of the queue and delete the
     queue in one atomic step. If the queue has a consumer, keep the queue and close the channel with
     reply-code 406 (precondition-failed).

@@ -190,7 +190,7 @@ def wrong_content_not_refused(case: Case091, code: int) -> None:
     continues, but answers nothing that was sent after the faulty frame. The rule is also silent when the
     capture lacks octets of the other peer. The finding is reported as possible, not as certain, when the peer
     closes with another reply-code, because the peer may close for another reason.
-    How to mend it: Track for each channel which frame is due (method, content header or body), and how many
+    How to mend it: For each channel, track which frame is due (method, content header or body), and how many
     body octets are missing. If a frame arrives that is not due, send connection.close with reply-code 505
     (unexpected-frame).
     """

@@ -102,7 +102,7 @@ def unlike_exchange_accepted(
     If one of these properties differs, the server must refuse the declaration with a channel exception.
     Source: XML:exchange.declare.passive.equivalent
     Evidence: the properties in earlier declarations of the exchange, and those in the new declaration
-    Why it matters: The client goes on as if the exchange had the properties that it asked for.
+    Why it matters: The client goes on as if the exchange had the properties that the client asked for.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
     client declares or deletes the exchange at the same time. The rule is also silent when the exchange is
     auto-delete, or when the declaration is passive or has no-wait set. The rule does not compare arguments.
@@ -129,11 +129,11 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     exception.
     Source: XML:queue.declare.passive.equivalent
     Evidence: the properties in earlier declarations of the queue, and those in the new declaration
-    Why it matters: The client goes on as if the queue had the properties that it asked for.
+    Why it matters: The client goes on as if the queue had the properties that the client asked for.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
     client declares or deletes the queue at the same time. The rule is also silent when the queue is
     auto-delete, or when the declaration is passive or has no-wait set. The rule compares neither arguments
-    nor auto-delete. For an exclusive queue, the rule does not compare durable either.
+    nor auto-delete. For an exclusive queue, the rule does not compare the durable bit either.
     Only possible because: No capture can prove this fault, because a client that the capture does not show
     may have deleted the queue.
     How to mend it: On queue.declare without passive, compare durable, exclusive and arguments with those of
@@ -162,7 +162,7 @@ def queue_declared_otherwise(
     Evidence: the properties in earlier declarations of the queue, and the server's refusal of queue.declare
     with reply-code 406 (precondition-failed)
     Why it matters: Two programs, or two versions of one program, do not agree on the properties of the queue.
-    The program that declares later fails.
+    The second program to declare the queue fails.
     Silent when: the capture lacks octets of the connection. The finding is reported as certain only if this
     connection itself declared the queue with different properties before. If another connection declared the
     queue, the server may have refused the declaration for another reason.
@@ -236,8 +236,9 @@ def passive_exchange_that_is_gone(operation: TopologyOperation, gone: TopologyOp
     Silent when: the capture lacks octets of a connection to this server, or when another client declares the
     exchange at the same time.
     Only possible because: Another client may have declared the exchange again.
-    How to mend it: Look the exchange up when a passive exchange.declare arrives. If the exchange does not
-    exist, close the channel with reply-code 404 (not-found) and do not send exchange.declare-ok.
+    How to mend it: When a passive exchange.declare arrives, check whether the exchange exists. If the
+    exchange does not exist, close the channel with reply-code 404 (not-found) and do not send
+    exchange.declare-ok.
     """
     message = f"the server says that {named(operation)} exists, although it was deleted"
     return about_answer(X_DECL_PASSIVE_404, POSSIBLE, message, operation, gone)
@@ -257,8 +258,8 @@ def passive_queue_that_is_gone(operation: TopologyOperation, gone: TopologyOpera
     Silent when: the capture lacks octets of a connection to this server, or when another client declares the
     queue at the same time.
     Only possible because: Another client may have declared the queue again.
-    How to mend it: Look the queue up when a passive queue.declare arrives. If the queue does not exist,
-    close the channel with reply-code 404 (not-found) and do not send queue.declare-ok.
+    How to mend it: When a passive queue.declare arrives, check whether the queue exists. If the queue does
+    not exist, close the channel with reply-code 404 (not-found) and do not send queue.declare-ok.
     """
     message = f"the server says that {named(operation)} exists, although it was deleted"
     return about_answer(Q_DECL_PASSIVE_404, POSSIBLE, message, operation, gone)

@@ -132,7 +132,7 @@ def reserved_exchange_declared(case: Case091, refusal: Refusal) -> None:
     Only possible because: The server may instead have refused the request because the user lacks a
     permission.
     How to mend it: Choose an exchange name that does not begin with `amq.`. To use a predeclared exchange
-    such as amq.topic, check its spelling and do not declare it, or declare it passively.
+    such as amq.topic, check the spelling of its name, and declare the exchange passively or not at all.
     """
     _blame(case, X_DECL_RESERVED, refusal, "uses an exchange name that is reserved for the broker")
 
@@ -232,7 +232,7 @@ def durability_refused_of_exchange(case: Case091, refusal: Refusal) -> None:
     Source: XML:exchange.declare.durable.support
     Evidence: the server's answer to each exchange.declare, with or without durable
     Why it matters: A server must support both durable and transient exchanges. Clients that need the refused
-    kind cannot set up their routing.
+    kind of exchange cannot set up their routing.
     Silent when: the reply-code is not 540 (not-implemented).
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Implement exchange.declare with durable set and with durable not set. Keep durable
@@ -295,8 +295,8 @@ def default_exchange_not_bound(case: Case091, refusal: Refusal) -> None:
 
     Demands: A server must accept queue.bind with an empty exchange name, which means the default exchange.
     Source: XML:queue.bind.exchange.default-exchange
-    Evidence: a queue.bind with an empty exchange name, and the server's answer (reply-code 403,
-    access-refused, may also mean missing access rights)
+    Evidence: a queue.bind with an empty exchange name, and an answer with reply-code 403 (access-refused),
+    which may also mean missing access rights
     Why it matters: In the specification, the empty name stands for the default exchange. According to
     RabbitMQ's errata, brokers refuse the request, so clients cannot bind a queue to the default exchange.
     Silent when: the rule has already reported the fault on the same connection, or when the reply-code is
@@ -384,8 +384,8 @@ X_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
 def passive_without_wait_of_exchange(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive exchange.declare that sets no-wait.
 
-    Demands: A server must ignore a passive exchange.declare with no-wait. Such a request must not change
-    anything or raise an exception.
+    Demands: A server must ignore a passive exchange.declare with no-wait. This request must neither change
+    anything nor raise an exception.
     Source: XML:exchange.declare.passive (field doc); ERR:9
     Evidence: an exchange.declare with passive and no-wait, and a close that names exchange.declare
     Why it matters: By the specification, a passive exchange.declare with no-wait does nothing. RabbitMQ
@@ -415,8 +415,8 @@ Q_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
 def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive queue.declare that sets no-wait.
 
-    Demands: A server must ignore a passive queue.declare with no-wait. Such a request must not change
-    anything or raise an exception.
+    Demands: A server must ignore a passive queue.declare with no-wait. This request must neither change
+    anything nor raise an exception.
     Source: XML:queue.declare.passive (field doc); ERR:9
     Evidence: a queue.declare with passive and no-wait, and a close that names queue.declare
     Why it matters: By the specification, a passive queue.declare with no-wait does nothing. RabbitMQ closes

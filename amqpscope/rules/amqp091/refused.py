@@ -44,12 +44,12 @@ def publish_to_no_exchange(
     published later on the same channel are lost, too.
     Silent when: the server's close does not name basic.publish, or names an exchange to which no message was
     recently published.
-    Only possible because: The server's close does not say which of several messages the server refuses. The
-    finding shows the first recent message that the server could have read, and for which no answer shows that
-    the server accepted the message.
+    Only possible because: The server's close does not say which of several messages the server refuses. Among
+    the recent messages that the server could have read, the finding shows the first one that no answer shows
+    as accepted.
     How to mend it: Declare the exchange before publishing to it, in the same virtual host, and wait for
-    exchange.declare-ok. Check the exchange name in basic.publish for misspellings and for an exchange that
-    was deleted.
+    exchange.declare-ok. Check that the exchange name in basic.publish is spelled correctly, and that the
+    exchange was not deleted.
     """
     end, packet, time = publish
     record = case.record
@@ -77,7 +77,7 @@ def default_exchange_refused(case: Case091) -> None:
     Demands: A server must accept basic.publish with an empty exchange name, which means the default exchange.
     Source: XML:basic.publish.exchange.default-exchange
     Evidence: a publish to the default exchange, and a close with reply-code 404 (not-found) that names
-    basic.publish (reply-code 403, access-refused, may mean missing access rights)
+    basic.publish, but no close with reply-code 403 (access-refused), which may mean missing access rights
     Why it matters: Every server has a default exchange, to which every queue is bound. Without the default
     exchange, clients cannot publish to a queue by its name.
     Silent when: the capture lacks octets that were sent on the channel before the close. The rule is also
@@ -107,8 +107,8 @@ def immediate_refused(case: Case091) -> None:
     immediate flag since version 3.0, so the client loses its whole connection.
     Silent when: amqpscope knows of no message that was published with the immediate flag.
     How to mend it: Implement the immediate flag: deliver the message at once, or send basic.return with
-    reply-code 313 (no-consumers). On the client's side, publish to RabbitMQ without the immediate flag, for
-    example with expiration `0` instead.
+    reply-code 313 (no-consumers). When a client publishes to RabbitMQ, replace the immediate flag, for
+    example by expiration `0`.
     """
     case.report(
         B_IMMEDIATE,
@@ -129,7 +129,7 @@ def bad_ack_refused_late(case: Case091, packet: i64) -> None:
     Source: XML:basic.ack.multiple.exists
     Evidence: the acknowledgement of an unknown delivery in a transaction, and the channel.close before or
     after tx.commit
-    Why it matters: The client has continued in the meantime, and loses the whole transaction.
+    Why it matters: The client has continued with its transaction, and then loses the whole transaction.
     Silent when: the capture lacks octets that were sent on the channel before the close, or when the close
     does not name tx.commit.
     How to mend it: Check the delivery-tag when the acknowledgement arrives, also on a transactional
@@ -159,8 +159,8 @@ def bad_ack_taken(case: Case091, packet: i64) -> None:
     Demands: A server must answer the acknowledgement of an unknown delivery with a channel exception.
     Source: XML:basic.ack.multiple.exists
     Evidence: the acknowledgement of an unknown delivery, and the missing channel.close
-    Why it matters: The client does not learn that it has lost count of its deliveries. Some servers document
-    that they do not check acknowledgements in a transaction.
+    Why it matters: The client does not learn that it has lost count of its deliveries. According to their
+    documentation, some servers do not check the acknowledgements of a transaction.
     Silent when: the capture lacks octets that were sent on the channel before the tx.commit-ok. The rule
     reports the fault only once per connection.
     How to mend it: Check the delivery-tag of every acknowledgement in a transaction against the

@@ -93,9 +93,9 @@ def answer_out_of_turn(case: Case091, earlier: MethodRequest) -> None:
     Demands: A peer must answer the requests on a channel in the order in which they were sent.
     Source: GS:4.7; GS:2.2.1
     Evidence: the unanswered requests on the channel
-    Why it matters: A client that matches replies to requests only by their order matches some of them
-    wrongly. In some brokers, queues send basic.consume-ok and basic.cancel-ok themselves, so other replies
-    may overtake these two methods.
+    Why it matters: A client that matches replies to requests only by their order assigns some replies to the
+    wrong requests. In some brokers, queues send basic.consume-ok and basic.cancel-ok themselves, so other
+    replies may overtake these two methods.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Send the replies on a channel in the order of their requests. On the client's side, match
     a reply to its request by method and by consumer-tag or queue name, not only by order.
@@ -161,8 +161,8 @@ def request_never_answered(case: Case091, request: MethodRequest) -> None:
     lacks octets that were sent after the channel was opened. The finding is reported as possible, not as
     certain, for basic.consume, basic.cancel and tx.commit, because some brokers let the queues answer these
     methods.
-    How to mend it: Answer every synchronous request before sending channel.close-ok. Process all requests
-    that arrived on the channel before the channel.close, and only then the channel.close.
+    How to mend it: Answer every synchronous request before sending channel.close-ok. Do not process a
+    channel.close before all requests that arrived earlier on the channel are processed.
     """
     case.report(
         CH_SYNC_REPLY,

@@ -207,7 +207,7 @@ def too_large_frame_max_answered(case: Case091) -> None:
     Demands: A server must drop the connection without connection.close if the client's frame-max is above the
     server's limit.
     Source: XML:connection.tune-ok.frame-max.upper-limit
-    Evidence: a connection.tune-ok with too high a frame-max, and what the server sends afterwards
+    Evidence: a connection.tune-ok whose frame-max is too high, and what the server sends afterwards
     Why it matters: The fault has little effect: RabbitMQ and LavinMQ close with reply-code 530
     (not-allowed), which gives the client the reason.
     Silent when: connection.tune or connection.tune-ok was not captured. The rule reports the fault only once
@@ -240,7 +240,7 @@ def too_large_channel_max_answered(case: Case091) -> None:
     Demands: A server must drop the connection without connection.close if the client's channel-max is above
     the server's limit.
     Source: XML:connection.tune-ok.channel-max.upper-limit
-    Evidence: a connection.tune-ok with too high a channel-max, and what the server sends afterwards
+    Evidence: a connection.tune-ok whose channel-max is too high, and what the server sends afterwards
     Why it matters: The fault has little effect: RabbitMQ and LavinMQ close with reply-code 530
     (not-allowed), which gives the client the reason.
     Silent when: connection.tune or connection.tune-ok was not captured. The rule reports the fault only once

@@ -51,9 +51,10 @@ def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     (frame-error). RabbitMQ accepts frames that exceed frame-max by up to eight octets, and itself sends
     content headers of any size.
     Silent when: connection.tune-ok was not captured or sets no limit, or when the frame has at most 4096
-    octets, which are always allowed. The finding is reported as possible, not as certain, when the capture
-    lacks octets before the frame, or when the server may not yet have read connection.tune-ok. If RabbitMQ
-    accepts the frame although it is too large, the rule reports the fault only once per connection.
+    octets, because a frame of this size is always allowed. The finding is reported as possible, not as
+    certain, when the capture lacks octets before the frame, or when the server may not yet have read
+    connection.tune-ok. If RabbitMQ accepts the frame although it is too large, the rule reports the fault
+    only once per connection.
     How to mend it: Split content bodies so that each frame fits into the negotiated frame-max, including
     header and end octet. The payload of a frame has at most frame-max minus 8 octets. Keep field tables
     small, because methods and content headers cannot be split.
@@ -89,8 +90,8 @@ def frame_before_tuning(case: Case091, size: i64) -> None:
     Source: XML:connection.tune.frame-max.minimum; XML:connection.tune-ok.frame-max.minimum
     Evidence: the sizes of the frames before connection.tune-ok
     Why it matters: Before connection.tune-ok, no peer has to accept frames of more than 4096 octets. Often
-    the frame is a connection.start-ok with a large token. RabbitMQ accepts frames of up to 8192 octets, or of
-    its configured size.
+    the frame is a connection.start-ok with a large token. RabbitMQ accepts frames of up to 8192 octets, or up
+    to the size that its configuration sets.
     Silent when: the capture lacks connection.tune-ok, or octets before the frame.
     How to mend it: Keep frames before connection.tune-ok at 4096 octets or below. Shorten the
     client-properties or the authentication token in connection.start-ok, or configure the broker to accept
@@ -116,8 +117,8 @@ def frame_cut_off(case: Case091) -> None:
     Evidence: the position of the FIN of TCP inside a frame
     Why it matters: The content of the unfinished frame is lost. Often the sender has crashed.
     Silent when: a reset ends the stream, or when the capture ends before the stream ends. The rule is also
-    silent when the other peer ended its stream or closed the connection before. The rule is also silent when
-    the capture lacks octets before the frame.
+    silent when the other peer had already ended its stream or closed the connection. The rule is also silent
+    when the capture lacks octets before the frame.
     How to mend it: Write every frame completely, including its end octet. Send connection.close before you
     close the socket. Look for a crash, a killed process or a write timeout in the sender.
     """

@@ -33,7 +33,7 @@ part before the zero octet. RabbitMQ does not look for zero octets in short stri
 Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
 properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
-Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
+Possible because: The {peer} may have forwarded message properties that a publisher sent.
 How to mend it: Reject or remove zero octets before encoding a short string such as a queue name, exchange
 name or routing key. Do not include the terminating zero of a C string in the length.
 """
@@ -52,7 +52,7 @@ methods (reply-code 501, frame-error), but not in messages.
 Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
 properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
-Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
+Possible because: The {peer} may have forwarded message properties that a publisher sent.
 How to mend it: Encode all short strings as UTF-8, not as Latin-1 or another character set. Encode binary
 identifiers in hexadecimal or Base64, or put them into a header value.
 """
@@ -71,7 +71,7 @@ connection is lost.
 Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
 properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
-Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
+Possible because: The {peer} may have forwarded message properties that a publisher sent.
 How to mend it: Compute the length of a string or table in octets after encoding, not in characters. Make sure
 that no value is truncated and that two threads do not write to one buffer.
 """
@@ -89,7 +89,7 @@ Why it matters: A receiver that has no room for the long name refuses the table,
 Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
 properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
-Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
+Possible because: The {peer} may have forwarded message properties that a publisher sent.
 How to mend it: Keep the names of headers and arguments at 128 characters or below. Move long data from the
 name of the field into its value.
 """
@@ -112,7 +112,7 @@ read different tables.
 Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
 properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
-Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
+Possible because: The {peer} may have forwarded message properties that a publisher sent.
 How to mend it: When building a table, replace an existing field instead of appending a second field of the
 same name. Before code adds a header to a forwarded message, the code must check whether the header is
 present.
@@ -132,8 +132,8 @@ Why it matters: The receiver cannot know the length of the value, so the rest of
 Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
 properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
-Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
-How to mend it: Encode each value with one of the defined type tags, in upper or lower case as defined. Check
+Possible because: The {peer} may have forwarded message properties that a publisher sent.
+How to mend it: Encode each value with one of the defined type tags, and observe upper and lower case. Check
 that the length of the preceding value is correct, because a wrong length shifts all later tags.
 """
 
@@ -151,9 +151,9 @@ RabbitMQ closes the connection with reply-code 541 (internal-error), or drops it
 Silent when: the capture lacks a part of the frame, or octets before the frame. If the fault is in message
 properties that a server sends, the finding is reported as possible, not as certain, because a server forwards
 the properties that it received. The rule reports forwarded properties only once per connection.
-Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
-How to mend it: Write the length after encoding the content, as the exact number of octets that follow the
-length field. Check the size of every value type, for example of timestamps, decimals and nested tables.
+Possible because: The {peer} may have forwarded message properties that a publisher sent.
+How to mend it: Encode the content first. Then write the exact number of encoded octets into the length field.
+Check the size of every value type, for example of timestamps, decimals and nested tables.
 """
 
 
@@ -189,8 +189,8 @@ T_TABLE_DIALECT: Final = RULES.rule(
 
 
 def table_in_the_printed_dialect(case: Case091) -> None:
-    """A client sends a RabbitMQ or LavinMQ server a field table with type tags that only the specification's
-    grammar defines.
+    """To a RabbitMQ or LavinMQ server, a client sends a field table with type tags that only the
+    specification's grammar defines.
 
     Demands: A peer must encode field tables in the dialect that the other peer uses: that of the
     specification or that of RabbitMQ. The two dialects differ in the type tags 's', 'l', 'L' and 'U', and in
@@ -253,7 +253,8 @@ def timestamp_far_off(case: Case091, seconds: int) -> None:
     on the same connection.
     Only possible because: The {peer} may have set this timestamp on purpose.
     How to mend it: Write the timestamp in whole seconds since 1970-01-01 UTC. If the clock of the application
-    counts milliseconds, divide by 1000 first, or carry milliseconds in a header instead.
+    counts milliseconds, divide the time by 1000 before writing the timestamp, or carry the milliseconds in a
+    header instead.
     """
     message = f"the timestamp {seconds} is not a plausible number of seconds"
     case.report_once(T_TIMESTAMP, message, POSSIBLE, {"timestamp": seconds})
@@ -273,7 +274,7 @@ def retired_property(case: Case091) -> None:
     Silent when: the capture lacks octets before the message, or when the rule has already reported the fault
     on the same connection. The finding is reported as possible, not as certain, when the server sends the
     message, because a server forwards what it received.
-    Possible because: The {peer} may have forwarded the property as a publisher set it.
+    Possible because: The {peer} may have forwarded a property that a publisher set.
     How to mend it: Leave the fourteenth property out: clear its property flag in the content header and write
     no value. Carry the information in headers or app-id instead.
     """
@@ -304,7 +305,7 @@ def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     fault on the same connection. The rule is also silent when the name belongs to a table inside another
     table. The finding is reported as possible, not as certain, when the server sends the message, because a
     server forwards what it received.
-    Possible because: The {peer} may have forwarded the name as a publisher sent it.
+    Possible because: The {peer} may have forwarded a name that a publisher sent.
     How to mend it: Begin names of headers and arguments with a letter, '$' or '#', if the application must
     work with every broker. If the application uses only RabbitMQ, names such as `__TypeId__` may stay.
     """

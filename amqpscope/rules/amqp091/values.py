@@ -143,7 +143,7 @@ def exchange_name_too_long(case: Case091) -> None:
     Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
     on the same connection. The finding is reported as possible, not as certain, when the server sends the
     name, because a client has chosen the name.
-    Possible because: The {peer} may only repeat a name that a client has chosen.
+    Possible because: The {peer} may have repeated a name that a client has chosen.
     How to mend it: Shorten the exchange name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters.
     """
@@ -169,9 +169,9 @@ def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     already reported the fault on the same connection, for example amqp091/X-DECL-SYNTAX when the client
     declared an exchange. The finding is reported as possible, not as certain, when the server sends the name,
     because a client has chosen the name.
-    Possible because: The {peer} may only repeat a name that a client has chosen.
-    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. If names are
-    built from other texts, replace all other characters, such as spaces and slashes.
+    Possible because: The {peer} may have repeated a name that a client has chosen.
+    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. If exchange
+    names are built from other texts, replace every character that is not allowed, such as spaces and slashes.
     """
     if not case.was_reported(X_DECL_SYNTAX):
         message = f"the exchange name contains the character {character!a}, which the specification forbids"
@@ -195,7 +195,7 @@ def queue_name_too_long(case: Case091) -> None:
     Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
     on the same connection. The finding is reported as possible, not as certain, when the server sends the
     name, because a client may have chosen the name.
-    Possible because: The {peer} may only repeat a name that a client has chosen.
+    Possible because: The {peer} may have repeated a name that a client has chosen.
     How to mend it: Shorten the queue name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters. In generated names, replace long parts by a digest.
     """
@@ -221,9 +221,9 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     brokers generate such names. The rule is also silent when another rule has already reported the fault on
     the same connection, for example amqp091/Q-DECL-SYNTAX when the client declared a queue. The finding is
     reported as possible, not as certain, when the server sends the name.
-    Possible because: The {peer} may only repeat a name that a client has chosen.
-    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. If names are
-    built from other texts, replace all other characters, such as spaces and slashes.
+    Possible because: The {peer} may have repeated a name that a client has chosen.
+    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. If queue names are
+    built from other texts, replace every character that is not allowed, such as spaces and slashes.
     """
     if not case.was_reported(Q_DECL_SYNTAX):
         message = f"the queue name contains the character {character!a}, which the specification forbids"
@@ -433,9 +433,9 @@ def retired_bit_of_declare(case: Case091, field: ArgumentField) -> None:
     deleted. Clients can publish to an exchange that should be internal.
     Silent when: the server identifies itself as RabbitMQ or LavinMQ, which still support both bits, or
     when connection.start was not captured.
-    How to mend it: Leave `auto-delete` and `internal` 0 unless the server-properties of connection.start give
-    RabbitMQ or LavinMQ as the product. Applications must not declare auto-delete or internal exchanges on
-    other servers, and should delete exchanges explicitly.
+    How to mend it: Leave `auto-delete` and `internal` at 0 unless the product in the server-properties of
+    connection.start is RabbitMQ or LavinMQ. Applications must not declare auto-delete or internal exchanges
+    on other servers, and should delete exchanges explicitly.
     """
     view = case.view
     if view.server is not None and not view.rabbitmq:
