@@ -32,7 +32,7 @@ def change_not_seen(operation: TopologyOperation, what: str, name: str, known: T
     """A server answers with reply-code 404 (not-found) for a queue or exchange, although it has
     confirmed to another client that the queue or exchange exists.
 
-    Demands: When one client has received the server's confirmation of a change, every other client of the
+    Demands: As soon as a server has confirmed a change that one client requested, every other client of the
     virtual host must see the change.
     Source: GS:4.4
     Evidence: a declaration that the server confirmed on one connection, and a later reply-code 404

@@ -44,9 +44,8 @@ def publish_to_no_exchange(
     published later on the same channel are lost, too.
     Silent when: the server's close does not name basic.publish, or names an exchange to which no message was
     recently published.
-    Only possible because: The server's close does not say which of several messages the server refuses. Among
-    the recent messages that the server could have read, the finding shows the first one that no answer shows
-    as accepted.
+    Only possible because: The server's close does not say which of several messages the server refuses. The
+    finding shows the first recent message that the server could have read and is not known to have accepted.
     How to mend it: Declare the exchange before publishing to it, in the same virtual host, and wait for
     exchange.declare-ok. Check that the exchange name in basic.publish is spelled correctly, and that the
     exchange was not deleted.
