@@ -149,7 +149,9 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
     for one in PROFILES:
         for habit in one.habits:
             if habit.rule == row.id:
-                facts.append(("habit", f"The product {one.product} {habit.does} (source: {habit.source})."))
+                facts.append(
+                    ("habit", f"Seen in {one.product}: the product {habit.does} (source: {habit.source}).")
+                )
     return facts
 
 
