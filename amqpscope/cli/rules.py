@@ -311,7 +311,7 @@ def write_pages(
         ),
     ] = False,
 ) -> int:
-    """Write a Markdown page for every rule, index pages, and the captures that the pages show."""
+    """Write Markdown pages: one for each rule, and index pages. Also write the captures shown there."""
     pages_writer = RulePageWriter(folder, CapturePairs())
     if check:
         wrong = pages_writer.differences()

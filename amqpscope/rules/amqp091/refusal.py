@@ -396,7 +396,7 @@ def passive_without_wait_of_exchange(case: Case091, refusal: Refusal) -> None:
     """
     case.report_once(
         X_DECL_PASSIVE_NOWAIT,
-        f"the server refuses a passive exchange.declare with no-wait in packet {refusal.request.packet}",
+        f"the server refuses the passive exchange.declare of packet {refusal.request.packet} (no-wait)",
         CERTAIN,
         {"reply_code": int(refusal.code)},
         [int(refusal.request.packet)],
@@ -427,7 +427,7 @@ def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     """
     case.report_once(
         Q_DECL_PASSIVE_NOWAIT,
-        f"the server refuses a passive queue.declare with no-wait in packet {refusal.request.packet}",
+        f"the server refuses the passive queue.declare of packet {refusal.request.packet} (no-wait)",
         CERTAIN,
         {"reply_code": int(refusal.code)},
         [int(refusal.request.packet)],
