@@ -25,6 +25,7 @@ from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.limits import SEARCH_CHAIN, SEARCH_OCTETS, SEARCH_REACH, SEARCH_STEPS, SEARCH_TAIL
 from dissectors.wire import i64
+from dissectors.wording import are, count
 
 START: Final = 0
 RECORDS: Final = 1
@@ -104,10 +105,11 @@ class CaptureReader(FileReader):
                 f"{self.offset - self._damage} octets are not read",
             )
         elif left > 0:
+            missing = int(self._need - left)
             self._note(
                 "capture/truncated",
                 f"the file ends inside the record at offset {self.offset}: the {left} octets of this record "
-                f"are not read, and at least {self._need - left} octets are missing",
+                f"are not read, and at least {count(missing, 'octet')} {are(missing)} missing",
             )
         self._end()
         self.decoder.finish()

@@ -299,7 +299,7 @@ def test_unknown_link_types_are_noted_once_each_and_counted() -> None:
     assert decoder.unknown_link == 300
     assert decoder.packets == 300
     assert sink.codes() == ["capture/link-type"] * MAX_LINK_TYPES
-    assert "1001 " in sink.notes[0].detail
+    assert "1001" in sink.notes[0].detail
     assert len(decoder.link_types) == MAX_LINK_TYPES
     assert decoder.link_types[1001] == 3
 

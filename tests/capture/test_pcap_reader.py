@@ -8,6 +8,7 @@ from support.capture_files import SECOND, START, Record, Recorder, packet, pcap,
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.capture.reader import for_magic
 from amqpscope.limits import MAX_NOTES, MAX_PACKET, SEARCH_TIME_JUMP
+from dissectors.wording import are, count
 
 MICRO, NANO, MODIFIED = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34
 
@@ -103,7 +104,7 @@ def test_other_octets_than_the_reader_was_chosen_for() -> None:
     reader.finish()
     (note,) = sink.notes
     assert note.code == "capture/corrupt"
-    assert "100 octets not read" in note.detail
+    assert "100 octets are not read" in note.detail
 
 
 def test_unknown_version_is_noted_and_read() -> None:
@@ -136,7 +137,8 @@ def test_a_file_cut_anywhere_says_what_is_lost() -> None:
         assert f"at offset {begin}: the {size - begin} octets of this record are not read" in note.detail
         assert note.packet == complete
         if size >= begin + 16 and size >= 24:
-            assert note.detail.endswith(f"at least {whole[complete + 1] - size} more are missing")
+            lacking = whole[complete + 1] - size
+            assert note.detail.endswith(f"at least {count(lacking, 'octet')} {are(lacking)} missing")
 
 
 # Damage.
@@ -155,7 +157,7 @@ def test_an_incredible_captured_length_costs_one_packet(claimed: int, order: str
     (note,) = sink.notes
     assert (note.code, note.packet, note.time) == ("capture/corrupt", 7, sink.segments[6].time)
     assert f"at offset {place}:" in note.detail
-    assert f"{offsets(items)[8] - place} octets skipped" in note.detail
+    assert f"{offsets(items)[8] - place} octets are skipped" in note.detail
     assert note.detail.endswith(f"reading continues at offset {offsets(items)[8]}")
 
 
@@ -208,7 +210,7 @@ def test_nothing_readable_behind_damage() -> None:
     (note,) = sink.notes
     assert note.code == "capture/corrupt"
     assert f"at offset {offsets(items)[4]}:" in note.detail
-    assert "5000 octets not read" in note.detail
+    assert "5000 octets are not read" in note.detail
 
 
 @pytest.mark.parametrize("size", [16, 61, 4096])
@@ -227,7 +229,7 @@ def test_zeros_are_no_records(size: int, order: str) -> None:
     assert ([s.seq for s in sink.segments], reader.number) == (list(range(20)), 20)
     (note,) = sink.notes
     assert (note.code, note.packet) == ("capture/corrupt", 9)
-    assert f"{size} octets skipped" in note.detail
+    assert f"{size} octets are skipped" in note.detail
 
 
 def test_a_capture_file_inside_a_packet_is_not_mistaken_for_this_one() -> None:
@@ -280,7 +282,7 @@ def test_octets_made_to_keep_the_search_busy_end_it() -> None:
     sink, reader = read(data)
     assert reader.number == 3
     (note,) = sink.notes
-    assert "octets not read" in note.detail
+    assert "octets are not read" in note.detail
     shorter = pcap(records(3)) + b"\xff" * 16 + tiny * 300 + b"\xff" * 16 + pcap(records(9))[24:]
     assert read(shorter)[1].number == 12
 

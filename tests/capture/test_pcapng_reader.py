@@ -27,6 +27,7 @@ from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.capture.reader import for_magic
 from amqpscope.capture.segment import Segment
 from amqpscope.limits import MAX_INTERFACES, MAX_NOTES, MAX_TIME
+from dissectors.wording import are, count
 
 MICROSECONDS = START // 1000
 
@@ -291,7 +292,8 @@ def test_a_file_cut_anywhere_says_what_is_lost() -> None:
             in note.detail
         )
         if size >= ends[complete] + 12:
-            assert note.detail.endswith(f"at least {ends[complete + 1] - size} more are missing")
+            lacking = ends[complete + 1] - size
+            assert note.detail.endswith(f"at least {count(lacking, 'octet')} {are(lacking)} missing")
 
 
 def test_a_section_header_without_byte_order() -> None:
@@ -310,7 +312,7 @@ def test_garbage_between_sections_of_different_order() -> None:
     sink, _ = read(section() + interface() + b"".join(packets(5)) + b"\xff" * 777 + second)
     assert [s.seq for s in sink.segments] == [*range(5), *range(6)]
     assert sink.codes() == ["capture/corrupt"]
-    assert "777 octets skipped" in sink.notes[0].detail
+    assert "777 octets are skipped" in sink.notes[0].detail
 
 
 def test_a_capture_file_inside_a_packet_is_not_mistaken_for_this_one() -> None:

@@ -81,8 +81,8 @@ def test_a_new_rule_takes_one_file(product: Path) -> None:
     assert any(line.startswith("+ amqp10/C-TOY ") for line in listed[1].splitlines())
     assert "Every client is a toy." in explained[1]
     assert "AMQP 1.0, Part 2: Transport" in explained[1]
-    assert "warning instead of error: A toy breaks nothing." in explained[1]
-    assert "client_that_is_no_toy" in reported[1] and "**How to mend it:** Call it toy." in reported[1]
+    assert "The reason: A toy breaks nothing." in explained[1]
+    assert "client_that_is_no_toy" in reported[1] and "**How to mend the fault:** Call it toy." in reported[1]
     assert renamed[1] == explained[1]
     note = "amqpscope: C-PLAYTHING: this rule is now called amqp10/C-TOY\n"
     assert renamed[2] == note and explained[2] == ""

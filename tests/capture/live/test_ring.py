@@ -257,7 +257,7 @@ def test_a_filter_of_ones_own_is_taken() -> None:
     [
         ("tcp port http or or", "syntax error"),
         ("port 99999", "illegal port number"),
-        ("vlan 5 and port 5672", "leave `vlan` out"),
+        ("vlan 5 and port 5672", "remove `vlan` from the filter"),
         ("port 1\0", "cannot be understood"),
     ],
 )

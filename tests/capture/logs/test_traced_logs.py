@@ -86,7 +86,7 @@ def test_what_is_not_whole_is_noted() -> None:
     cut = octets[:place] + octets[octets.index(b"=" * 80, place) :]
     messages, notes = traced(io.BytesIO(cut))
     assert len(messages) == 9
-    assert any("is not whole" in note for note in notes)
+    assert any("is incomplete" in note for note in notes)
     lines = JSON.read_bytes().splitlines(True)
     messages, notes = traced(io.BytesIO(lines[0] + lines[1][:200] + b"\nother\n" + lines[2]))
     assert len(messages) == 2
