@@ -76,7 +76,7 @@ def compact(lake: LakeArgument) -> int:
 
     Tables that an earlier version of amqpscope wrote are converted to the format of this version.
     """
-    need_extra("lake", "deltalake", "pyarrow")
+    need_extra("lake", "deltalake", "pyarrow", "librt")
     from amqpscope.pipeline.compaction import compact_tables
     from amqpscope.pipeline.lake import Lake
 

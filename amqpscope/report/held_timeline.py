@@ -43,6 +43,9 @@ _NO_CODES: Final[list[str]] = []
 _NONE_SETTLED: Final[list[tuple[int, int]]] = []
 _NOTHING: Final[list[str]] = []
 _UNANSWERED: Final[dict[str, tuple[int, int]]] = {}
+_PIECE: Final = 4096
+"""Octets given to standard output at a time: a buffer takes so many whole, or none of them."""
+
 _WRITTEN: Final = FrameLines((0, 0, 0, 0, "", "", 0, False))
 """What is kept of the lines of a frame that is written."""
 
@@ -403,8 +406,30 @@ class HeldTimeline:
                 index.wrote(frame)
             frame.written()
         if self._written:
-            _write_out(b"".join(self._written))
+            self._write_out()
+
+    def _write_out(self) -> None:
+        """Write what is to be written, as octets if standard output takes UTF-8 as it is.
+
+        Piece by piece: what Ctrl-C keeps from being written is written by the next call, and nothing twice.
+        """
+        output = sys.stdout
+        octets = b"".join(self._written)
+        if not (output.encoding == "utf-8" and os.linesep == "\n" and hasattr(output, "buffer")):
             self._written = []
+            output.write(octets.decode("utf-8"))
+            output.flush()
+            return
+        output.flush()
+        self._written = [octets[at : at + _PIECE] for at in range(0, len(octets), _PIECE)]
+        self._written.reverse()
+        try:
+            while self._written:
+                output.buffer.write(self._written[-1])
+                del self._written[-1]
+        finally:
+            self._written.reverse()
+        output.flush()
 
     def write_all(self) -> None:
         """Write what is held back, too."""
@@ -418,14 +443,3 @@ class HeldTimeline:
         if text != on.heading:
             on.heading = text
             self.add(text)
-
-
-def _write_out(octets: bytes) -> None:
-    """Write UTF-8 to standard output, as octets if it takes them as they are."""
-    output = sys.stdout
-    if output.encoding == "utf-8" and os.linesep == "\n" and hasattr(output, "buffer"):
-        output.flush()
-        output.buffer.write(octets)
-    else:
-        output.write(octets.decode("utf-8"))
-    output.flush()

@@ -57,7 +57,7 @@ def test_several_processes_report_what_one_reports() -> None:
     usual, crowded = result.err.splitlines()
     shared, begun = map(int, usual.split(" of "))
     assert shared > begun * 9 // 10 > 5
-    assert crowded == "0 shared, 1 not"
+    assert crowded == "0 shared, 2 not"  # too many messages; too many frames around requests
 
 
 def test_other_commands_write_what_one_process_writes() -> None:

@@ -236,6 +236,8 @@ def main(how: str, *arguments: str) -> int:
         changed._left = lambda table: [usual(table)[0] - 8191, usual(table)[1] - 65535, *usual(table)[2:]]
         capture.BLOCK = 512  # type: ignore[misc]
         compare([paths[0]], 2)
+        changed._left = lambda table: [*usual(table)[:2], usual(table)[2] - 255, usual(table)[3]]
+        compare([paths[0]], 2, ("text",))
     elif how == "commands":
         seed, count, *paths = arguments
         for path, other in zip(paths, [*paths[1:], paths[0]], strict=True):
