@@ -532,7 +532,12 @@ class TableColumns:
     def take(self) -> Any:
         """The rows as an Arrow batch, in which texts that repeat have a dictionary. Then there are none."""
         schema = self._schema
-        arrays = [self._column(field.name, field.type).take(self.rows, field.type) for field in schema]
+        arrays = []
+        for field in schema:
+            column = self._columns.get(field.name)
+            if column is None:
+                column = column_of(field.type)  # not kept: who puts the first value knows the column's class
+            arrays.append(column.take(self.rows, field.type))
         self.rows = 0
         self.text = 0
         return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -21,6 +21,7 @@ from amqpscope.pipeline.columns import (
     Lists,
     Numbers,
     SmallNumbers,
+    TableColumns,
     Texts,
     Words,
     array_of,
@@ -171,3 +172,12 @@ def test_arrays_are_those_of_arrow() -> None:
 def test_numbers_that_do_not_fit_are_refused() -> None:
     with pytest.raises((OverflowError, ValueError)):
         array_of([2**63], pa.int64())
+
+
+def test_a_column_without_a_value_in_one_batch_takes_values_in_the_next() -> None:
+    columns = TableColumns("frames")
+    columns.rows = 1
+    assert columns.take().column("delivery_tag").to_pylist() == [None]
+    columns.hexadecimal("delivery_tag").put_octets(0, b"\x32")
+    columns.rows = 1
+    assert columns.take().column("delivery_tag").to_pylist() == ["32"]

@@ -173,6 +173,8 @@ def test_without_the_extra(
             "pip install 'amqpscope[lake]'\n"
         )
         assert "pip install 'amqpscope[spark]'" in run(capsys, *command, "--master", "local[1]").err
+    result = run(capsys, "compact", tmp_path)
+    assert result.status == 2 and "pyarrow and librt: " in result.err  # before it commits anything
 
 
 def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
