@@ -90,7 +90,9 @@ def test_from_python() -> None:
 def test_a_rule_is_explained_with_the_habits_that_break_it(capsys: pytest.CaptureFixture[str]) -> None:
     lines = amqpscope(capsys, "rules", "explain", "T-FIELDS-KEY").lines
     habits = [line for line in lines if line.startswith("  habit ")]
-    writes = "  habit         rhea (also in the Azure SDK for JavaScript): the product writes the keys of"
+    writes = (
+        "  habit         Seen in rhea (also in the Azure SDK for JavaScript): the product writes the keys of"
+    )
     assert [line.startswith(writes) for line in habits] == [True, True]
     assert "an error's" in habits[0] and "modified's" in habits[1]
     lines = amqpscope(capsys, "rules", "explain", "L-CREDIT").lines
