@@ -230,7 +230,7 @@ def test_the_list_tells_connections_of_the_same_names_apart_and_findings_lead_th
     entries = browser.value("[...document.querySelectorAll('#connection option')].map((o) => o.textContent)")
     assert entries == ["0: 1 finding, shop port 51034 → server", "1: shop port 51035 → server"]
     details = "document.getElementById('details').innerText"
-    assert "(connection 1), which attached it" in browser.value(details)
+    assert "(connection 1), which attached the link" in browser.value(details)
     browser.click("#details li p button")
     assert browser.value("document.getElementById('connection').value") == "1"
     assert browser.problems == []
