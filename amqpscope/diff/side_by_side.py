@@ -79,7 +79,7 @@ def _reported_by(worker: Worker) -> Metering:
             self._capture = capture
 
         def update(self) -> None:
-            worker.report(self._capture.octets_read, (0, 0), [0, 0])
+            worker.report(self._capture.octets_read, (0, 0))
 
     @contextmanager
     def metered(capture: Capture) -> Iterator[Meter]:

@@ -14,7 +14,7 @@ import signal
 import struct
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, Final
 
 from amqpscope.errors import CaptureError
@@ -52,7 +52,7 @@ class Worker:
         """All results were put."""
         self._out.flush()
 
-    def report(self, octets: int, way: tuple[int, int], kept: list[int]) -> list[int]:
+    def report(self, octets: int, way: tuple[int, int], kept: Sequence[int] = (0, 0, 0, 0)) -> list[int]:
         """Report how far the capture was read, and what is kept. Returns what all workers keep.
 
         octets: of the capture. way: how many blocks and steps that were. kept: of each kind.

@@ -92,7 +92,7 @@ class Pool:
 def _share(worker: Worker, tasks: int) -> Iterator[pa.RecordBatch]:
     """The numbers of a worker's tasks. The largest tasks are the first ones, so shares are alike."""
     for number in range(worker.number, tasks, worker.of):
-        worker.report(0, (0, 0), [0, 0])  # ends a worker that nobody waits for
+        worker.report(0, (0, 0))  # ends a worker that nobody waits for
         yield _batch(number)
 
 
