@@ -113,9 +113,9 @@ def watch(
         typer.Option(
             "--keep",
             metavar="TIME",
-            help="Keep data files that the tables no longer use for this time (rounded up to hours), so "
-            "that queries with --as-of can read earlier states of the tables. After this time, the "
-            "command deletes such files, as `pipeline vacuum` does.",
+            help="Delete a data file when the tables have not used it for this time (rounded up to hours), "
+            "as `pipeline vacuum` does. Until then, queries with --as-of can read the earlier state of "
+            "the tables.",
         ),
     ] = "1h",
     master: Master = None,

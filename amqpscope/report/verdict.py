@@ -71,7 +71,7 @@ _PLACE = ("offset", "path")
 # Why a finding may yet be no fault, where its rule gives no reason of its own.
 _NOT_READ = (
     "It is no fault if the {peer} had not yet read the last frames of the {other}. They had arrived at the "
-    "{peer}'s host, but no frame of the {peer} shows that it had read them."
+    "{peer}'s host, but no frame of the {peer} shows that the {peer} had read them."
 )
 _RST_IN_DOUBT = (
     "The capture contains an RST or FIN that one peer may have accepted although the other had not sent it. "

@@ -117,7 +117,7 @@ class Conduct:
             )
             self.report(faults.RESERVED_BIT, f"a WebSocket frame has the bit RSV1 set: {why}")
         if not header.shortest:
-            text = f"the length {header.length} is written with more octets than necessary"
+            text = f"the length {header.length} is encoded in more octets than it needs"
             self.report(faults.LENGTH, text)
         if header.control:
             return

@@ -99,9 +99,9 @@ whole message with a lock.
 
 
 WS_LENGTH: Final = RULES.rule("WS-LENGTH", "MUST", "keyword")
-"""A peer writes the length of a frame with more octets than necessary, or writes a length of 2^63 or more.
+"""A peer encodes the length of a frame in more octets than the length needs, or sends a length of 2^63 or more.
 
-Demands: The length of a frame must be written with the fewest octets possible. In a length of eight octets,
+Demands: The length of a frame must be encoded in the fewest octets possible. In a length of eight octets,
 the most significant bit must be 0.
 Source: RFC 6455, section 5.2
 Evidence: the length of the frame
