@@ -48,7 +48,9 @@ def known_codes(words: Iterable[str], option: str) -> frozenset[str]:
                 found.add(code)
             else:
                 names = ", ".join(kind.name for kind in known.values())
-                raise FilterError(f"{option} {name}: there is no such diagnosis; there are {names}, and all")
+                raise FilterError(
+                    f"{option} {name}: there is no such diagnosis; write `all`, or one of {names}"
+                )
     return frozenset(found)
 
 

@@ -263,9 +263,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         """A protocol header."""
         frame = self.protocol_header(buf, at)
         if self.opened and not self.unsure():
-            reason = (
-                "a peer sends a protocol header after an earlier protocol header or earlier frames of its own"
-            )
+            reason = "the peer sends a protocol header, but has already sent a protocol header or frames"
             frame.add_problem(Problem("F-PROTO-HDR-ONCE", 0, "", reason))
         self.opened = True
         self.give(frame, 8)
@@ -275,7 +273,10 @@ class Amqp091FrameDecoder(StreamDecoder):
         frame = Frame(self.offset, 4, "heartbeat", "heartbeat", 0)
         frame.place(buf, at, at + 3, at + 3, at + 4)
         frame.trailer = 1
-        reason = "the heartbeat has no size field, as in the printed grammar of the specification"
+        reason = (
+            "the heartbeat has no size field (as in the printed grammar of the specification), but "
+            "must have size 0"
+        )
         frame.add_problem(Problem("F-HEARTBEAT-SHAPE", 3, "", reason))
         self.opened = True
         if self.unsure():
@@ -297,7 +298,12 @@ class Amqp091FrameDecoder(StreamDecoder):
             frame.place(buf, at, at + 7, at + 7, behind)
             if channel == 0:
                 frame.add_problem(
-                    Problem("F-CONTENT-CH-NONZERO", 1, "", "a body frame was sent on channel 0")
+                    Problem(
+                        "F-CONTENT-CH-NONZERO",
+                        1,
+                        "",
+                        "a body frame was sent on channel 0, which carries no messages",
+                    )
                 )
         elif kind == METHOD:
             frame = Frame(self.offset, size, "method", "undecodable", channel)
@@ -307,7 +313,12 @@ class Amqp091FrameDecoder(StreamDecoder):
             frame.place(buf, at, at + 7, last, behind)
             if channel == 0:
                 frame.add_problem(
-                    Problem("F-CONTENT-CH-NONZERO", 1, "", "a content header was sent on channel 0")
+                    Problem(
+                        "F-CONTENT-CH-NONZERO",
+                        1,
+                        "",
+                        "a content header was sent on channel 0, which carries no messages",
+                    )
                 )
             frame.body = read_content_header(buf, at + 7, last, self.reader, at, cut)
             self.take_problems(frame)
@@ -357,7 +368,8 @@ class Amqp091FrameDecoder(StreamDecoder):
                 reason = f"{frame.name} was sent on channel {frame.channel}, not 0"
                 frame.add_problem(Problem("F-CH0-CONNECTION", 1, "", reason))
         elif frame.channel == 0:
-            frame.add_problem(Problem("F-METHOD-CH-NONZERO", 1, "", f"{frame.name} was sent on channel 0"))
+            reason = f"{frame.name} was sent on channel 0, which is only for methods of the class connection"
+            frame.add_problem(Problem("F-METHOD-CH-NONZERO", 1, "", reason))
         if reader.pos < last and not reader.stopped:
             left = last - reader.pos
             reason = f"{count(left, 'octet')} {'follows' if left == 1 else 'follow'} the last argument"

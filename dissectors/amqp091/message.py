@@ -201,11 +201,11 @@ class Amqp091MessageAssembler(Assembler):
         """What is wrong with a frame that breaks this rule."""
         message = self._open.get(int(frame.channel))
         if fault == "F-HEADER-ORPHAN":
-            return "no method that has content was sent before the content header"
+            return "a content header is sent, but no method with content was sent before the content header"
         if fault == "F-BODY-ZERO":
-            return "a body frame follows a content header with body-size 0"
+            return "a body frame is sent, but the content header has body-size 0"
         if message is None or message.method is None:
-            return "no content header was sent before the body frame"
+            return "a body frame is sent, but no content header was sent before the body frame"
         begun = message.method.definition().name
         sent = {"body": "a body frame", "content-header": "a content header"}.get(frame.name, frame.name)
         if fault == "F-CONTENT-HEADER-NEXT":

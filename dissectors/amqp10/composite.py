@@ -353,7 +353,7 @@ class Reader(ValueReader):
             self.problem(
                 "T-COMP-EXTRA",
                 self.pos,
-                f"{definition.name} has {count} elements, but its definition has {defined} "
+                f"the list has {count} elements, but {definition.name} has only {defined} "
                 f"field{'' if defined == 1 else 's'}",
                 "",
                 False,

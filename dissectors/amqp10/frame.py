@@ -408,15 +408,10 @@ class FrameDecoder(StreamDecoder):
                     Problem("F-BODY-PERF", body_at, "", f"{frame.name} is not a performative", True)
                 )
             elif more and not self.table.has_payload(body):
-                frame.add_problem(
-                    Problem(
-                        TRAILING,
-                        behind,
-                        "",
-                        f"the frame has octets after its performative {frame.name}",
-                        True,
-                    )
-                )
+                reason = f"the frame has octets after its performative {frame.name}, which has no payload"
+                if frame.name == "transfer":
+                    reason += " in the draft of April 2011"
+                frame.add_problem(Problem(TRAILING, behind, "", reason, True))
         elif frame.missing == 0 and not any(_explains(problem) for problem in frame.problems):
             what = "a value without descriptor"
             if isinstance(body, Described):

@@ -557,7 +557,7 @@ class ValueReader:
         if kind == 1:
             return self.text(data, start)
         if not data.isascii():
-            self.problem("T-SYM-ASCII", start, "a symbol has an octet above 0x7f")
+            self.problem("T-SYM-ASCII", start, "a symbol has an octet above 0x7f, but a symbol must be ASCII")
             return Raw(self.buf[start : self.pos])
         return Symbol(data.decode("ascii"))
 
@@ -672,8 +672,8 @@ class ValueReader:
             self.problem(
                 code,
                 start,
-                f"after {counted(count, 'item')}, the {what} has "
-                f"{counted(self.end - self.pos, 'further octet')}",
+                f"the {what} announces {counted(count, 'item')}, but has "
+                f"{counted(self.end - self.pos, 'further octet')} after the last item",
             )
 
     def list_items(self, count: i64, start: i64, found: i64) -> list[object]:

@@ -306,7 +306,7 @@ class DraftReader(Reader):
                 found,
             )
         elif described and any(item is None for item in items):
-            self.problem("T-COMP-MULT-NULL", start, "one of several values is null", self.leaf(owner, index))
+            self.problem("T-COMP-MULT-NULL", start, "one of the values is null", self.leaf(owner, index))
         elif len(self.problems) == found or all(is_of(item, name) for item in items):
             if self.fitting(owner, index, items, name, start, found):
                 if bare and name and self.proven(owner, index):

@@ -248,7 +248,9 @@ def test_a_bomb() -> None:
     harness.send(0, frame(octets[:-4], 0, 0xC2), each=60_000)
     harness.finish()
     facts = harness.connection.websocket
-    assert facts is not None and facts.unread == "the decompressed messages are larger than any real messages"
+    assert (
+        facts is not None and facts.unread == "the decompressed messages exceed the size limit of amqpscope"
+    )
 
 
 def test_octets_that_are_changed() -> None:

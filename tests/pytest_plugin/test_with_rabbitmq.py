@@ -59,7 +59,8 @@ def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
     report = part(text, "test_careless_acknowledgements")
     first, *rest = report.splitlines()
     assert re.fullmatch(
-        r"error amqp091/B-ACK-DUP by the client in packet \d+: the client has already settled delivery-tag 2",
+        r"error amqp091/B-ACK-DUP by the client in packet \d+: basic\.ack has delivery-tag 2, "
+        "which the client has already settled",
         first,
     ), report
     assert re.fullmatch(

@@ -65,7 +65,7 @@ def test_what_is_absent_has_an_arrow_where_the_stream_ended() -> None:
     d.client.fin()
     *_, arrow, finding = drawn(d.pcap())
     assert arrow == "  8 │══ end of stream ════════════════════════════════════════════════════════→│"
-    assert finding.strip(" │") == "× possible amqp10/C-CLOSE-SENT: the stream ends without close"
+    assert finding.strip(" │") == "× possible amqp10/C-CLOSE-SENT: the client ends its stream without close"
 
 
 def test_the_end_of_a_stream_stands_among_the_frames_of_the_other_one() -> None:

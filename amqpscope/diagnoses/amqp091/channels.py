@@ -198,7 +198,7 @@ class ChannelWatch(Watch091):
         published_since = published - self.published_before
         if seconds < self.notebook.limit(PUBLISHER_BLOCKED) or not published:
             return
-        left = "" if ended else ", and has not unblocked the connection"
+        left = "" if ended else ", and the connection is still blocked"
         after = f"; meanwhile the client sent {count(published_since, 'publish')}" if published_since else ""
         self.notebook.add(
             PUBLISHER_BLOCKED,
@@ -249,7 +249,7 @@ class ChannelWatch(Watch091):
             state.subject,
             PEERS[side],
             packet,
-            f"the {PEERS[side]} {'stopped' if ended else 'has stopped'} every message on {state.subject} for "
+            f"the {PEERS[side]} {'stopped' if ended else 'has stopped'} all messages on {state.subject} for "
             f"{duration(seconds)} (channel.flow with active=0)",
             {"active": 0, "resumed": False},
             seconds=seconds,
@@ -362,7 +362,7 @@ class ChannelWatch(Watch091):
             CLIENT,
             packet,
             f"{state.subject}: the prefetch of {window} {'was' if ended else 'has been'} full for "
-            f"{duration(seconds)}: the client {'had' if ended else 'has'} "
+            f"{duration(seconds)}, because the client {'had' if ended else 'has'} "
             f"{count(max(held, window), 'unacknowledged delivery')}",
             {"prefetch": window, "unacknowledged": max(held, window), "consumer": state.full_tag},
             seconds=seconds,

@@ -176,8 +176,8 @@ class Refusal091Watch(Watch091):
                     feature,
                     CLIENT,
                     packet,
-                    f"{what} uses the feature {feature}, which {product or 'the server'} {version} "
-                    f"refuses ({reply_code(int(code))})",
+                    f"{what} uses the feature {feature}, which {product or 'the server'} {version} refuses "
+                    f"with {reply_code(int(code))}",
                     figures,
                     ended=record.packet,
                 )

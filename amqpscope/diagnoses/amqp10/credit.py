@@ -318,8 +318,8 @@ class WindowBook:
             stuck = f'link "{link.subject}" has a credit of {link.credit.left()}'
         pinned = f"; {count(unsettled, 'delivery')} {are(unsettled)} unsettled" if unsettled else ""
         message = (
-            f"channel {window.channel}: the {PEERS[window.sender]} may send nothing for "
-            f"{duration(seconds)}, because the incoming-window of the {PEERS[receiver]} is 0; "
+            f"channel {window.channel}: for {duration(seconds)}, the incoming-window of the "
+            f"{PEERS[receiver]} is 0, so the {PEERS[window.sender]} may send no transfer; "
             f"{stuck}{pinned}{_waiting(link.credit.available)}"
         )
         self.notebook.add(

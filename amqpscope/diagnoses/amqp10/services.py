@@ -220,7 +220,7 @@ class ServiceWatch(Watch10):
                 record,
                 request,
                 CLIENT,
-                f"the request put-token for {request.name} was answered with {status}{about}",
+                f"the server refused the request put-token for {request.name} with status {status}{about}",
                 {"status_code": status, "description": said},
             )
         elif status >= 400 and not (status == 404 and request.name.startswith("GET ")):
@@ -229,7 +229,8 @@ class ServiceWatch(Watch10):
                 record,
                 request,
                 SERVER if status >= 500 else CLIENT,
-                f"the management request {request.name} was answered with {status}{about}",
+                f"the server answered the management request {request.name} with the error status "
+                f"{status}{about}",
                 {"status": status, "description": said},
             )
 
@@ -311,8 +312,8 @@ class ServiceWatch(Watch10):
                 request.name,
                 SERVER,
                 request.packet,
-                f"the request put-token for {request.name} has had no answer for {duration(seconds)}, "
-                "although the server is alive",
+                f"the server has not answered the request put-token for {request.name} for "
+                f"{duration(seconds)}, although the server is alive",
                 {"asked": "put-token", "peer_alive": "frames"},
                 seconds=seconds,
                 ended=ended,

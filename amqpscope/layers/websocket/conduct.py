@@ -115,20 +115,23 @@ class Conduct:
                 if not deflate
                 else ("only the first frame of a message may have this bit set")
             )
-            self.report(faults.RESERVED_BIT, f"a WebSocket frame has the bit RSV1 set: {why}")
+            self.report(faults.RESERVED_BIT, f"a WebSocket frame has the bit RSV1 set, but {why}")
         if not header.shortest:
             text = f"the length {header.length} is encoded in more octets than it needs"
             self.report(faults.LENGTH, text)
         if header.control:
             return
         if self.closed:
-            self.report(faults.AFTER_CLOSE, "a data frame follows the close frame of the same peer")
+            self.report(faults.AFTER_CLOSE, "a data frame is sent after the close frame of the same peer")
         self.order(header)
 
     def order(self, header: FrameHeader) -> None:
         """The frames of a message follow one another."""
         if header.opcode == CONTINUATION and not self.fragmented:
-            self.report(faults.FRAGMENT, "a continuation frame comes without a message to continue")
+            self.report(
+                faults.FRAGMENT,
+                "a continuation frame is sent, but there is no unfinished message to continue",
+            )
         elif header.opcode in (TEXT, BINARY) and self.fragmented:
             self.report(faults.FRAGMENT, "a message begins before the previous message is complete")
         if header.opcode == TEXT:

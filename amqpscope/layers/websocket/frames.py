@@ -58,7 +58,9 @@ def header_at(buf: bytes | bytearray, at: int, end: int) -> FrameHeader | Malfor
         return None
     first, second = buf[at], buf[at + 1]
     if first & 0x30:
-        return Malformed(RESERVED_BIT, "a WebSocket frame has a reserved bit set that no extension defines")
+        return Malformed(
+            RESERVED_BIT, "a WebSocket frame has a reserved bit set, but no agreed extension defines this bit"
+        )
     if first & 0x0F not in _OPCODES:
         return Malformed(OPCODE, f"a WebSocket frame has the reserved opcode {first & 0x0F}")
     length = second & 0x7F

@@ -48,7 +48,7 @@ class Inflater:
                 self.given += len(piece)
                 self.window = (self.window + piece)[-_WINDOW:]
                 if self.given > MAX_INFLATED + MAX_INFLATED_RATIO * self.taken:
-                    self.failed = "the decompressed messages are larger than any real messages"
+                    self.failed = "the decompressed messages exceed the size limit of amqpscope"
                 elif piece:
                     yield piece
                 if self.inflater.eof:
@@ -67,7 +67,10 @@ class Inflater:
     def lose(self) -> None:
         """Octets of a message are missing."""
         if self.takeover:
-            self.failed = "compressed octets that later messages refer to are missing"
+            self.failed = (
+                "octets of an earlier compressed message are missing, so later messages cannot "
+                "be decompressed"
+            )
         self.begin(b"")
 
     def dump(self) -> tuple[Any, ...]:

@@ -39,7 +39,10 @@ def ack_of_none(case: Case091) -> None:
     acknowledge all outstanding deliveries, send delivery-tag 0 with the multiple flag. Look for a
     delivery-tag variable that is still at its initial value 0.
     """
-    case.report(B_ACK_ZERO, "basic.ack has delivery-tag 0 without the multiple flag")
+    case.report(
+        B_ACK_ZERO,
+        "basic.ack has delivery-tag 0 without the multiple flag, but no delivery has delivery-tag 0",
+    )
 
 
 B_REJECT_ZERO: Final = RULES.rule(
@@ -86,7 +89,8 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
     """
     case.report(
         B_ACK_CHANNEL,
-        f"the server has sent delivery-tag {tag} on channel {other.number}, but not on this channel",
+        f"the client settles delivery-tag {tag}, but the server has sent delivery-tag {tag} on channel "
+        f"{other.number}, not on this channel",
         evidence={"delivery_tag": tag, "other_channel": int(other.number)},
         others=[int(other.deliveries.unacknowledged.get(tag).packet)],
     )
@@ -111,8 +115,8 @@ def ack_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """
     case.report(
         B_ACK_KNOWN,
-        f"the server has not sent delivery-tag {tag} on this channel; the last delivery-tag on this channel "
-        f"is {last}",
+        f"basic.ack has delivery-tag {tag}, but the last delivery-tag that the server has sent on this "
+        f"channel is {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
@@ -136,8 +140,8 @@ def reject_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """
     case.report(
         B_REJECT_KNOWN,
-        f"the server has not sent delivery-tag {tag} on this channel; the last delivery-tag on this channel "
-        f"is {last}",
+        f"basic.reject has delivery-tag {tag}, but the last delivery-tag that the server has sent on this "
+        f"channel is {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
@@ -306,7 +310,7 @@ def judge_ack(case: Case091, channel: Channel, method: BasicAck) -> None:
         settled_twice(
             case,
             tag,
-            f"the client has already settled delivery-tag {tag}",
+            f"basic.ack has delivery-tag {tag}, which the client has already settled",
             certainty_of_settlement(channel, tag),
         )
         return
@@ -336,7 +340,7 @@ def judge_reject(case: Case091, channel: Channel, method: BasicReject) -> None:
         settled_twice(
             case,
             tag,
-            f"the client has already settled delivery-tag {tag}",
+            f"basic.reject has delivery-tag {tag}, which the client has already settled",
             certainty_of_settlement(channel, tag),
         )
 
@@ -351,7 +355,9 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
         return
     if tag == 0:
         if not method.multiple:
-            reason = "basic.nack has delivery-tag 0 without the multiple flag"
+            reason = (
+                "basic.nack has delivery-tag 0 without the multiple flag, but no delivery has delivery-tag 0"
+            )
             nack_of_unknown_delivery(case, tag, reason, CERTAIN)
         return
     if not all_known(channel):
@@ -359,7 +365,7 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
     last = channel.deliveries.last
     if tag > last:
         reason = (
-            f"the server has not sent delivery-tag {tag} on this channel; the last delivery-tag on this "
+            f"basic.nack has delivery-tag {tag}, but the last delivery-tag that the server has sent on this "
             f"channel is {last}"
         )
         nack_of_unknown_delivery(case, tag, reason, CERTAIN)
@@ -369,7 +375,7 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
         settled_twice(
             case,
             tag,
-            f"the client has already settled delivery-tag {tag}",
+            f"basic.nack has delivery-tag {tag}, which the client has already settled",
             certainty_of_settlement(channel, tag),
         )
     else:

@@ -39,8 +39,8 @@ def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: Topol
     identical binding exists, answer with queue.bind-ok and change nothing.
     """
     message = (
-        f"the binding of queue {shown(operation.queue)} to exchange {shown(operation.exchange)} "
-        "already exists, but the server refuses another queue.bind for this binding"
+        f"the server refuses to bind queue {shown(operation.queue)} to exchange {shown(operation.exchange)}, "
+        "but must accept a binding that already exists"
     )
     return about_answer(Q_BIND_DUP, POSSIBLE, message, operation, binding)
 
@@ -64,8 +64,8 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
     identical binding exists, answer with exchange.bind-ok and change nothing.
     """
     message = (
-        f"the binding of exchange {shown(operation.destination)} to exchange {shown(operation.exchange)} "
-        "already exists, but the server refuses another exchange.bind for this binding"
+        f"the server refuses to bind exchange {shown(operation.destination)} to exchange "
+        f"{shown(operation.exchange)}, but must accept a binding that already exists"
     )
     return about_answer(X_BIND_DUP, POSSIBLE, message, operation, binding)
 
@@ -89,8 +89,8 @@ def binding_in_a_circle_refused(operation: TopologyOperation) -> Finding:
     Prevent endless routing by visiting each exchange only once per message.
     """
     message = (
-        f"the server refuses to bind exchange {shown(operation.exchange)} to itself, "
-        f"with {reply_code(int(operation.outcome.code))}"
+        f"the server refuses with {reply_code(int(operation.outcome.code))} to bind exchange "
+        f"{shown(operation.exchange)} to itself, but must accept such a binding"
     )
     return about_answer(X_BIND_CYCLE, POSSIBLE, message, operation)
 
@@ -113,8 +113,9 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     transient and remove it when the exchange disappears.
     """
     message = (
-        f"the server refuses to bind durable queue {shown(operation.queue)} to transient exchange "
-        f"{shown(operation.exchange)}, with {reply_code(int(operation.outcome.code))}"
+        f"the server refuses with {reply_code(int(operation.outcome.code))} to bind durable queue "
+        f"{shown(operation.queue)} to transient exchange {shown(operation.exchange)}, but must accept such "
+        "a binding"
     )
     return about_answer(Q_BIND_TRANSIENT_X, POSSIBLE, message, operation, made)
 
@@ -199,5 +200,8 @@ def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperat
     How to mend it: On each basic.publish, check whether the exchange is internal. If the exchange is
     internal, discard the message and send channel.close with reply-code 403 (access-refused).
     """
-    message = f"the server accepts a message for the internal exchange {shown(operation.exchange)}"
+    message = (
+        f"the server accepts a message for the internal exchange {shown(operation.exchange)}, but "
+        "must refuse such a message"
+    )
     return about_answer(B_PUBLISH_INTERNAL, POSSIBLE, message, operation, made)

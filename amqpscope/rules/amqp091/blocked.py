@@ -114,8 +114,8 @@ def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
     """
     case.report_once(
         C_BLOCKED_PUBLISH,
-        f"basic.publish is sent {since / 1_000_000_000:.3f} s after connection.blocked "
-        f"(packet {case.view.blocking.packet}) arrived",
+        "basic.publish is sent although the connection is blocked: connection.blocked (packet "
+        f"{case.view.blocking.packet}) arrived {since / 1_000_000_000:.3f} s before",
         certainty,
         {"blocked": True},
         [int(case.view.blocking.packet)],

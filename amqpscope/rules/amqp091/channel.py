@@ -70,7 +70,7 @@ def said_before_open(case: Case091) -> None:
     How to mend it: In a client, send channel.open before any other method on the channel number. In a server,
     send channel.open-ok before any other method, and use only channel numbers that the client has opened.
     """
-    why = "which is not open" if case.channel is None else "which waits for channel.open-ok"
+    why = "which is not open" if case.channel is None else "for which channel.open-ok has not been sent yet"
     case.report(CH_OPEN_FIRST, f"{_what(case)}, {why}", CERTAIN, state_of(case))
     case.astray = ALL
 
@@ -125,8 +125,8 @@ def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
     """
     case.report(
         CH_CLOSE_DISCARD,
-        f"{_what(case)} in answer to a request that arrived after the peer's own channel.close in "
-        f"packet {closing.packet}",
+        f"{_what(case)} in answer to a request that arrived after the peer's own channel.close in packet "
+        f"{closing.packet}; such a request must be discarded",
         CERTAIN,
         state_of(case),
         [int(closing.packet)],
@@ -156,7 +156,8 @@ def said_after_close_ok(case: Case091) -> None:
     packet = 0 if closing is None else int(closing.packet)
     case.report(
         CH_CLOSEOK_LAST,
-        f"{_what(case)} after channel.close-ok for the channel.close in packet {packet}",
+        f"{_what(case)} after the peer's own channel.close-ok, which answered the channel.close in packet "
+        f"{packet}",
         CERTAIN,
         state_of(case),
         [packet],
@@ -184,7 +185,7 @@ def close_ok_of_nothing(case: Case091) -> None:
     """
     case.report(
         CH_CLOSEOK_UNSOLICITED,
-        f"{_what(case)} although no channel.close waits for an answer",
+        f"{_what(case)}, but there is no channel.close to answer",
         CERTAIN,
         state_of(case),
     )
@@ -213,8 +214,8 @@ def closed_with_hard_code(case: Case091, close: ChannelClose) -> None:
     """
     case.report(
         CH_CLOSE_SOFT_CODE,
-        f"channel.close has reply-code {reply_code(int(close.reply_code))}, which is not the "
-        "reply-code of a soft error",
+        f"channel.close has reply-code {reply_code(int(close.reply_code))}, but only 200 or the reply-code "
+        "of a soft error is allowed",
         CERTAIN,
         {"reply_code": int(close.reply_code)},
     )
@@ -295,7 +296,8 @@ def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, 
     """
     case.report(
         CH_CLOSE_REPLY,
-        f"the channel.close of channel {channel.number} in packet {closing.packet} is still not answered",
+        f"the peer has still not answered the channel.close of channel {channel.number} in packet "
+        f"{closing.packet}",
         certainty,
         {"channel": int(channel.number), "reply_code": int(closing.code)},
         [int(closing.packet)],
@@ -328,8 +330,8 @@ def crossing_close_never_answered(
     """
     case.report(
         CH_CLOSE_CROSS,
-        f"the channel.close of channel {channel.number} in packet {closing.packet}, which crossed another "
-        "channel.close, is still not answered",
+        f"the peer has still not answered the channel.close of channel {channel.number} in packet "
+        f"{closing.packet}, which crossed the peer's own channel.close",
         certainty,
         {"channel": int(channel.number), "reply_code": int(closing.code)},
         [int(closing.packet)],

@@ -68,7 +68,12 @@ def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bo
     if clock_in_doubt:
         evidence["clock_in_doubt"] = True
         certainty = POSSIBLE
-    case.report(C_CLOSE_HANDSHAKE, "the TCP stream ends without connection.close", certainty, evidence)
+    case.report(
+        C_CLOSE_HANDSHAKE,
+        "the peer ends its TCP stream, but neither peer has sent connection.close",
+        certainty,
+        evidence,
+    )
 
 
 C_CLOSE_REPLY: Final = RULES.rule("C-CLOSE-REPLY", "MUST", "tier A")
@@ -90,8 +95,8 @@ def close_not_answered(case: Case091, closing: CloseReason, certainty: i64) -> N
     """
     case.report(
         C_CLOSE_REPLY,
-        f"the TCP stream ends, but the other peer's connection.close (packet {closing.packet}) is not "
-        "answered",
+        "the peer ends its TCP stream without answering the other peer's connection.close (packet "
+        f"{closing.packet})",
         certainty,
         {"reply_code": int(closing.code)},
         [int(closing.packet)],
@@ -118,8 +123,8 @@ def crossing_close_not_answered(case: Case091, closing: CloseReason) -> None:
     """
     case.report(
         C_CLOSE_CROSS,
-        "the TCP stream ends, but the other peer's connection.close "
-        f"(packet {closing.packet}), which crossed the peer's own connection.close, is not answered",
+        "the peer ends its TCP stream without answering the other peer's connection.close (packet "
+        f"{closing.packet}), which crossed the peer's own connection.close",
         POSSIBLE,
         {"reply_code": int(closing.code)},
         [int(closing.packet)],
@@ -177,7 +182,7 @@ def answer_after_close(case: Case091, own: CloseReason, request_packet: i64) -> 
     case.report_once(
         C_CLOSE_DISCARD,
         f"{case.name} answers a request (packet {request_packet}) that arrived after the peer's own "
-        f"connection.close (packet {own.packet})",
+        f"connection.close (packet {own.packet}); such a request must be discarded",
         CERTAIN,
         {"reply_code": int(own.code)},
         [int(own.packet), int(request_packet)],
@@ -261,7 +266,8 @@ def socket_kept(case: Case091, waited: i64) -> None:
     """
     case.report(
         C_CLOSEOK_SOCKET,
-        f"the TCP stream ends {waited / 1_000_000_000:.1f} s after connection.close-ok arrived",
+        f"the peer keeps its TCP stream open for {waited / 1_000_000_000:.1f} s after connection.close-ok "
+        "arrived",
         POSSIBLE,
         {"waited_ms": int(waited // 1_000_000)},
     )
@@ -350,8 +356,8 @@ def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     """
     case.report(
         C_CLOSE_HARD_CODE,
-        f"connection.close has the reply-code {reply_code(int(code))}, which is the reply-code "
-        "of a soft error",
+        f"connection.close has reply-code {reply_code(int(code))}, but this is the code of a soft error, "
+        "which may close only a channel",
         evidence={"reply_code": int(code)},
     )
 

@@ -77,7 +77,8 @@ def acknowledged_too_late(case: Case091, channel: Channel, oldest: ConsumerDeliv
     )
     case.report(
         B_ACK_TIMEOUT,
-        f"delivery-tag {oldest.tag} is unacknowledged after {waited} s, so the server closes the channel",
+        f"the client has not acknowledged delivery-tag {oldest.tag} for {waited} s, so the server closes "
+        "the channel",
         POSSIBLE,
         {"delivery_tag": oldest.tag, "seconds": int(waited)},
         [int(oldest.packet)],
@@ -120,8 +121,8 @@ def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
     )
     case.report(
         B_CONTENT_TOO_LARGE,
-        f"the server accepts no message of this size and closes the channel in packet {closing} with "
-        f"{reply_code(int(code))}",
+        f"the message is larger than the server accepts: the server closes the channel in packet {closing} "
+        f"with {reply_code(int(code))}",
         POSSIBLE,
         {"reply_code": int(code)},
         [closing],
@@ -149,7 +150,8 @@ def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None
     """
     case.report(
         B_NOACK_SUPPORT,
-        f"the server refuses the {request.name} with no-ack in packet {request.packet}",
+        f"the server refuses the {request.name} in packet {request.packet} because no-ack is set, but "
+        "servers must support no-ack",
         POSSIBLE,
         others=[int(request.packet)],
     )
@@ -175,8 +177,8 @@ def consumer_with_acks_refused(case: Case091, request: MethodRequest) -> None:
     """
     case.report(
         B_ACK_SUPPORT,
-        f"the server refuses the {request.name} without no-ack in packet {request.packet}, but servers must "
-        "support consumers that acknowledge",
+        f"the server refuses the {request.name} in packet {request.packet} because no-ack is not set, but "
+        "servers must support acknowledgements",
         POSSIBLE,
         others=[int(request.packet)],
     )
@@ -205,7 +207,7 @@ def deprecated_recover(case: Case091) -> None:
     """
     case.report_once(
         B_RECOVER_ASYNC_OLD,
-        "basic.recover-async is sent, but it is deprecated: basic.recover replaces it",
+        "the deprecated basic.recover-async is sent instead of basic.recover",
         CERTAIN,
         {},
     )
@@ -232,8 +234,8 @@ def small_frame_refused(case: Case091, most: i64) -> None:
     """
     case.report(
         F_PRETUNE_ACCEPT,
-        "connection.close has reply-code 501 (frame-error) because of the size of a frame, but no frame had "
-        f"more than {most} octets",
+        "connection.close has reply-code 501 (frame-error) because of the size of a frame, but the largest "
+        f"frame had {most} octets, and frames of up to 4096 octets must be accepted",
         POSSIBLE,
         {"octets": int(most)},
     )

@@ -12,7 +12,7 @@ from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.publishes import Publish
 from dissectors.wire import i64
-from dissectors.wording import are, count, were
+from dissectors.wording import count, were
 
 __all__ = ["judge_confirm", "judge_end", "judge_nack_refused", "judge_select"]
 
@@ -219,8 +219,8 @@ def never_confirmed(case: Case091, publish: Publish, unconfirmed: int, age: i64)
     """
     case.report(
         CF_ALL,
-        f"{count(unconfirmed, 'message')} {are(unconfirmed)} not confirmed, "
-        f"and the oldest message has waited for {age // 10**9} s",
+        f"the channel closes, but the server has not confirmed {count(unconfirmed, 'message')}; the oldest "
+        f"unconfirmed message was published {age // 10**9} s before",
         POSSIBLE,
         {"unconfirmed": unconfirmed, "delivery_tag": publish.number},
         [int(publish.packet)],
@@ -245,7 +245,11 @@ def nack_not_coped_with(case: Case091) -> None:
     that the basic.nack covers from the list of unconfirmed messages, and let the application publish these
     messages again.
     """
-    case.report(CF_NACK_HANDLE, "the client closes the channel or connection because of a basic.nack")
+    case.report(
+        CF_NACK_HANDLE,
+        "the client closes the channel or connection because of a basic.nack, but "
+        "in confirm mode a client should be able to handle basic.nack",
+    )
 
 
 def judge_select(case: Case091, channel: Channel) -> None:

@@ -50,7 +50,8 @@ def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
     """
     case.report(
         B_CTAG_UNIQUE,
-        f"consumer {tag!r} already exists on this channel",
+        f"basic.consume has consumer-tag {tag!r}, but this channel already has a consumer with this "
+        "consumer-tag",
         evidence={"consumer_tag": tag},
         others=[int(consumer.packet)],
     )
@@ -133,7 +134,11 @@ def consume_without_queue(case: Case091) -> None:
     common cause is that the application declares the queue on one channel and consumes on another, or passes
     an empty queue name.
     """
-    case.report(B_CONSUME_QKNOWN, "the queue name is empty, and no queue was declared on this channel")
+    case.report(
+        B_CONSUME_QKNOWN,
+        "the queue name is empty, which means the last declared queue, but no "
+        "queue was declared on this channel",
+    )
 
 
 B_GET_QKNOWN: Final = RULES.rule("B-GET-QKNOWN", "IMPLIED", "tier A", by="client", answer="channel.close 404")
@@ -152,7 +157,11 @@ def get_without_queue(case: Case091) -> None:
     common cause is that the application declares the queue on one channel and fetches on another, or passes
     an empty queue name.
     """
-    case.report(B_GET_QKNOWN, "the queue name is empty, and no queue was declared on this channel")
+    case.report(
+        B_GET_QKNOWN,
+        "the queue name is empty, which means the last declared queue, but no queue "
+        "was declared on this channel",
+    )
 
 
 B_CONSUME_PRIO: Final = RULES.rule(
@@ -195,7 +204,7 @@ def replies_with_acks(case: Case091) -> None:
     How to mend it: Set no-ack in the basic.consume for amq.rabbitmq.reply-to, and send no basic.ack for the
     replies. Applications should use their library's automatic acknowledgement mode for this consumer.
     """
-    case.report(B_REPLYTO_NOACK, f"basic.consume for {REPLIES} does not set no-ack")
+    case.report(B_REPLYTO_NOACK, f"basic.consume for {REPLIES} is sent without no-ack, but needs no-ack")
 
 
 B_REPLYTO_ONE: Final = RULES.rule(
@@ -218,7 +227,8 @@ def second_consumer_of_replies(case: Case091, consumer: Consumer) -> None:
     """
     case.report(
         B_REPLYTO_ONE,
-        f"this channel already has consumer {consumer.tag!r} of {REPLIES}",
+        f"basic.consume is sent for {REPLIES}, but this channel already has consumer {consumer.tag!r} of "
+        f"{REPLIES}, and only one is allowed",
         others=[int(consumer.packet)],
     )
 

@@ -267,7 +267,7 @@ def body_of_no_octets(case: Case091) -> None:
     How to mend it: Send a body frame only when at least one octet of the body is left. In the loop that
     splits the body into frames, check for an empty first or last piece.
     """
-    case.report_once(F_BODY_EMPTY, "the body frame has no octets", CERTAIN, {})
+    case.report_once(F_BODY_EMPTY, "the body frame is empty, but must have at least one octet", CERTAIN, {})
 
 
 def _on_a_channel(case: Case091, problem: Problem) -> None:

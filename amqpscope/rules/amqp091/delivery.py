@@ -119,9 +119,9 @@ def delivery_before_consume_ok(case: Case091, tag: str) -> None:
     """
     case.report(
         B_DELIVER_EARLY,
-        f"basic.deliver is sent before the basic.consume of consumer {tag!r} is answered"
+        f"basic.deliver is sent before the basic.consume-ok of consumer {tag!r}"
         if tag
-        else "basic.deliver is sent before the basic.consume of its consumer is answered",
+        else "basic.deliver is sent before the basic.consume-ok of its consumer",
         evidence={"consumer_tag": tag},
     )
 

@@ -86,8 +86,8 @@ def not_done_and_not_said(
     request fails, close the channel or the connection with the reply-code of the failure.
     """
     message = (
-        f"the server does not find {what} {shown(name)}, although it did not refuse the {known.method} with "
-        f"no-wait for this {what}"
+        f"the server does not find {what} {shown(name)}, although {known.method} with no-wait was sent for "
+        f"this {what} and the server reported no error"
     )
     return about_answer(CH_NOWAIT_FAIL, POSSIBLE, message, operation, known)
 
@@ -211,8 +211,8 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
     target = binding.queue or binding.destination
     kind = "queue" if binding.queue else "exchange"
     message = (
-        f"exchange {shown(operation.exchange)} is deleted with if-unused, but {kind} {shown(target)} is "
-        "bound to this exchange"
+        f"exchange.delete with if-unused deletes exchange {shown(operation.exchange)}, although {kind} "
+        f"{shown(target)} is bound to this exchange"
     )
     return about_answer(X_DELETE_INUSE, POSSIBLE, message, operation, binding)
 
@@ -220,8 +220,8 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
 def queue_in_use_deleted(operation: TopologyOperation, consumer: TopologyOperation) -> Finding:
     """A queue.delete with if-unused deletes a queue that has a consumer on another channel; see `queue`."""
     message = (
-        f"queue {shown(operation.queue)} is deleted with if-unused, but the queue has consumer "
-        f"{shown(consumer.tag)}"
+        f"queue.delete with if-unused deletes queue {shown(operation.queue)}, although the queue has "
+        f"consumer {shown(consumer.tag)}"
     )
     return about_answer(Q_DELETE_INUSE, POSSIBLE, message, operation, consumer)
 
@@ -371,7 +371,7 @@ def cancel_refused_without_queue(operation: TopologyOperation, gone: TopologyOpe
     the consumer has already ended. Never close the channel because of a basic.cancel for an ended consumer.
     """
     message = (
-        f"the server refuses to cancel consumer {shown(operation.tag)} of a deleted queue, "
-        f"with {reply_code(int(operation.outcome.code))}"
+        f"the server refuses with {reply_code(int(operation.outcome.code))} to cancel consumer "
+        f"{shown(operation.tag)}, whose queue was deleted, but must accept this basic.cancel"
     )
     return about_answer(B_CANCEL_NOQUEUE, POSSIBLE, message, operation, gone)

@@ -61,7 +61,11 @@ def default_exchange_declared(case: Case091) -> None:
     exchange always exists. Check whether a configuration value for the exchange name is missing, and skip the
     declaration if the name is empty.
     """
-    case.report(X_DEFAULT_DECL, f"{case.name} has an empty exchange name", CERTAIN)
+    case.report(
+        X_DEFAULT_DECL,
+        f"{case.name} has an empty exchange name, which stands for the default exchange",
+        CERTAIN,
+    )
 
 
 X_DECL_SYNTAX: Final = RULES.rule(
@@ -139,7 +143,7 @@ def predeclared_exchange_deleted(case: Case091, name: str) -> None:
     """
     case.report(
         X_DELETE_PREDECL,
-        f"exchange.delete names the predeclared exchange {name!a}",
+        f"exchange.delete names the predeclared exchange {name!a}, which must not be deleted",
         CERTAIN,
         {"exchange": ascii(name)},
     )
@@ -219,7 +223,8 @@ def default_exchange_reached(case: Case091, request: MethodRequest) -> None:
     """
     case.report(
         X_DEFAULT_ACCESS,
-        f"the server accepts the {request.name} in packet {request.packet}, which names the default exchange",
+        f"the server accepts the {request.name} in packet {request.packet}, which names the default "
+        "exchange and must be refused",
         CERTAIN,
         {"request": request.name},
         [int(request.packet)],

@@ -282,7 +282,7 @@ def missing(
         return None
     certainty = POSSIBLE
     refused = operation.outcome.refused
-    message = f"{kind} {shown(name)} does not exist"
+    message = f"{operation.method} names {kind} {shown(name)}, which does not exist"
     if gone is not None:
         if refused and gone.connection is operation.connection:
             certainty = CERTAIN
@@ -291,5 +291,5 @@ def missing(
         if gone.connection is not operation.connection:
             message += f" of connection {gone.connection.id}"
     if refused:
-        message += f", and the server answers with {reply_code(int(operation.outcome.code))}"
+        message += f"; the server answers with {reply_code(int(operation.outcome.code))}"
     return about_request(rule, certainty, message, operation, gone)

@@ -37,7 +37,8 @@ def content_while_stopped(case: Case091) -> None:
     """
     case.report(
         CH_FLOW_STOP,
-        f"{case.name} is sent on channel {case.record.frame.channel} after channel.flow-ok with active=0",
+        f"{case.name} is sent on channel {case.record.frame.channel} after the peer's own channel.flow-ok "
+        "with active=0, which forbids new content",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
@@ -96,8 +97,8 @@ def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
     seconds = (case.record.time - request.time) // 1_000_000_000
     case.report_once(
         CH_FLOW_PROMPT,
-        f"{case.name} is sent {seconds} s after channel.flow in packet {request.packet}, "
-        "which is not answered yet",
+        f"{case.name} is sent although the peer has not answered the channel.flow in packet "
+        f"{request.packet} for {seconds} s",
         POSSIBLE,
         {"channel": int(case.record.frame.channel)},
         [int(request.packet)],

@@ -140,7 +140,10 @@ def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
     How to mend it: Include the virtual host in every lookup of exchanges, queues and bindings. Make sure that
     entities with the same name in two virtual hosts never share storage.
     """
-    message = f"the message was published in another virtual host, on connection {came.connection.id}"
+    message = (
+        "the message is delivered in this virtual host, but was published in another virtual host, "
+        f"on connection {came.connection.id}"
+    )
     return _finding(C_OPEN_VHOST_SEPARATION, message, content, came)
 
 
@@ -203,7 +206,10 @@ def delivered_to_its_publisher(content: Content, came: Content) -> Finding:
     consumers with the no-local flag on that connection. Clients of a broker that does not support no-local
     should mark their own messages in a header and discard them on receipt.
     """
-    message = "the consumer has no-local set, but this connection has published the message"
+    message = (
+        "the message is delivered to a consumer with no-local, although the same connection "
+        "published the message"
+    )
     return _finding(B_NOLOCAL, message, content, came)
 
 
@@ -298,8 +304,8 @@ def put_on_a_queue_twice(content: Content, before: Content) -> Finding:
     queue then receives the message once, even if several bindings match.
     """
     message = (
-        f"the queue has already delivered the message in packet {int(before.spot.packet)}, "
-        "and this delivery was settled"
+        "the queue delivers the message a second time, although its first delivery (packet "
+        f"{int(before.spot.packet)}) was settled"
     )
     return _finding(Q_BIND_UNIQUE, message, content, before)
 
@@ -322,8 +328,8 @@ def reached_an_exchange_twice(content: Content, before: Content) -> Finding:
     has already visited. Visit each exchange only once, and collect the destination queues in a set.
     """
     message = (
-        f"the queue has already delivered the message in packet {int(before.spot.packet)}, "
-        "and this delivery was settled"
+        "the queue delivers the message a second time, although its first delivery (packet "
+        f"{int(before.spot.packet)}) was settled"
     )
     return _finding(X_BIND_UNIQUE, message, content, before)
 
@@ -428,7 +434,10 @@ def again_and_again(content: Content, first: Content, times: int) -> Finding:
     count reaches a limit. In the consumer application, reject a message without requeue if the application
     cannot process the message.
     """
-    message = f"the message is delivered {times} times, first in packet {int(first.spot.packet)}"
+    message = (
+        f"the message is delivered {times} times, first in packet {int(first.spot.packet)}, instead "
+        "of being moved to a dead-letter queue"
+    )
     return _finding(B_REDELIV_LIMIT, message, content, first)
 
 
@@ -463,8 +472,8 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     without requeue.
     """
     message = (
-        f"the client gets the message of packet {int(before.spot.packet)} again, although "
-        "the client rejected the message on this channel"
+        f"the message of packet {int(before.spot.packet)} is redelivered on the channel on which the client "
+        "rejected the message"
     )
     return _finding(B_REJECT_SAMECLIENT, message, content, before)
 
@@ -497,7 +506,7 @@ def delivered_again_after_rollback(content: Content, before: Content) -> Finding
     """
     message = (
         f"the message of packet {int(before.spot.packet)} is redelivered after its acknowledgement was "
-        "rolled back"
+        "rolled back, but a rollback must not cause a redelivery"
     )
     return _finding(TX_ROLLBACK_QUIET, message, content, before)
 
@@ -524,8 +533,8 @@ def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
     unacknowledged deliveries and their delivery-tags until the client settles them or the channel closes.
     """
     message = (
-        "the server rejects the settlement of this delivery, whose queue was purged in packet "
-        f"{int(purge.spot.packet)}"
+        "the server refuses the settlement of this delivery after the queue.purge in packet "
+        f"{int(purge.spot.packet)}, but queue.purge must not remove unacknowledged messages"
     )
     finding = _finding(Q_PURGE_UNACKED, message, content, content)
     if content.refusal is not None:

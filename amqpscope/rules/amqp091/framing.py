@@ -207,8 +207,8 @@ def method_of_the_other_peer(case: Case091, name: str) -> None:
     role may send. Never answer an unexpected method with a copy of that method.
     """
     if case.me.whole:
-        who = "a client" if case.me.by_client else "a server"
-        case.report(F_METHOD_DIRECTION, f"{who} must not send {name}")
+        other = "server" if case.me.by_client else "client"
+        case.report(F_METHOD_DIRECTION, f"the peer sends {name}, which only a {other} may send")
         # Nobody knows which method is meant. Later frames of the sender may depend on it, too.
         case.astray = ALL if case.channel is None else CHANNEL
         case.me.disturb(case.record.frame.channel, case.astray)

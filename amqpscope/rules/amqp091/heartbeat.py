@@ -61,7 +61,7 @@ def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64)
     """
     case.report(
         C_HB_SEND,
-        f"{silence / _SECOND:.3f} s pass without a frame, although the heartbeat delay is {delay} s",
+        f"the peer sends no frame for {silence / _SECOND:.3f} s, although the heartbeat delay is {delay} s",
         certainty,
         {"silence_ms": milliseconds(silence), "heartbeat": int(delay)},
         [int(case.view.agreed.packet)],
@@ -88,7 +88,7 @@ def silent_while_closing(case: Case091, silence: i64, delay: i64, certainty: i64
     """
     case.report(
         C_HB_CLOSING,
-        f"{silence / _SECOND:.3f} s pass without a frame during the close, although the heartbeat "
+        f"the peer sends no frame for {silence / _SECOND:.3f} s during the close, although the heartbeat "
         f"delay is {delay} s",
         certainty,
         {"silence_ms": milliseconds(silence), "heartbeat": int(delay)},
@@ -116,9 +116,9 @@ def heartbeat_too_early(case: Case091) -> None:
     """
     case.report(
         C_HB_EARLY,
-        "a heartbeat is sent before connection.tune"
+        "a heartbeat is sent before connection.tune, with which the peers agree on heartbeats"
         if case.me.by_client
-        else "a heartbeat is sent before connection.tune-ok",
+        else "a heartbeat is sent before connection.tune-ok, with which the peers agree on heartbeats",
         evidence={"connection_state": case.view.state},
     )
 

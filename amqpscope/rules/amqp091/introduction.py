@@ -59,8 +59,8 @@ def start_of_a_higher_version(case: Case091, method: ConnectionStart) -> None:
     if asked is not None and offered > asked:
         case.report(
             C_START_VERSION,
-            f"connection.start has version {offered[0]}-{offered[1]}, but the client asked "
-            f"for {asked[0]}-{asked[1]}",
+            f"connection.start has version {offered[0]}-{offered[1]}, which is higher than the version "
+            f"{asked[0]}-{asked[1]} that the client asked for",
             evidence={"offered": f"{offered[0]}-{offered[1]}", "asked": f"{asked[0]}-{asked[1]}"},
         )
 
@@ -159,7 +159,7 @@ def locale_en_us_not_offered(case: Case091) -> None:
     How to mend it: Add exactly `en_US` to the field `locales` of connection.start, separated from the other
     locales by spaces.
     """
-    case.report(C_START_LOCALE_EN_US, "the offered locales do not include en_US")
+    case.report(C_START_LOCALE_EN_US, "the locales in connection.start do not include en_US")
 
 
 C_START_SERVER_PROPS: Final = RULES.rule(
@@ -265,7 +265,7 @@ def weaker_mechanism_than_offered(case: Case091, mechanism: str, better: str) ->
     """
     case.report(
         C_STARTOK_MECH_BEST,
-        f"the client chooses {mechanism}, although the server offers {better[:40]}",
+        f"the client chooses {mechanism}, although the server offers a stronger mechanism: {better[:40]}",
         POSSIBLE,
         {"offered": listed(case.view.login.mechanisms)},
     )
@@ -293,7 +293,12 @@ def empty_response(case: Case091, certainty: i64) -> None:
     How to mend it: Fill the response field with the mechanism's initial response. For PLAIN, the response is
     a zero octet, the user, a zero octet and the password. Check that user and password are configured.
     """
-    case.report(C_STARTOK_RESPONSE_NOTNULL, "the response in connection.start-ok is empty", certainty)
+    case.report(
+        C_STARTOK_RESPONSE_NOTNULL,
+        "the response in connection.start-ok is empty, but must "
+        "contain the initial response of the mechanism",
+        certainty,
+    )
 
 
 C_STARTOK_LOCALE_OFFERED: Final = RULES.rule(
@@ -348,7 +353,10 @@ def empty_answer_to_a_challenge(case: Case091) -> None:
     answer in connection.secure-ok. Before sending connection.start-ok, check that the credentials and an
     implementation of the mechanism are available.
     """
-    case.report(C_SECUREOK_RESPONSE_NOTNULL, "the response in connection.secure-ok is empty")
+    case.report(
+        C_SECUREOK_RESPONSE_NOTNULL,
+        "the response in connection.secure-ok is empty, but must answer the challenge of connection.secure",
+    )
 
 
 # Both
@@ -437,7 +445,9 @@ def _properties_missing(case: Case091, rule: str, wanted: list[str], properties:
     missing = [name for name in wanted if name not in properties.names]
     if missing and properties.complete:
         case.report(
-            rule, f"{case.name} lacks these properties: {', '.join(missing)}", evidence={"missing": missing}
+            rule,
+            f"{case.name} lacks these recommended properties: {', '.join(missing)}",
+            evidence={"missing": missing},
         )
 
 

@@ -144,7 +144,7 @@ def set_up_again(case: Case091, name: str) -> None:
     tuning values, close the connection and open a new one.
     """
     case.report(
-        C_HS_ONCE, f"{name} is sent on a connection that is open", evidence={"connection_state": OPEN}
+        C_HS_ONCE, f"{name} is sent on a connection that is already open", evidence={"connection_state": OPEN}
     )
 
 

@@ -266,10 +266,14 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     reply-code 312 (no-route). If no consumer takes a message that was published with the immediate flag,
     send reply-code 313 (no-consumers).
     """
+    why = "a server may return a message only with 312 (no-route) or 313 (no-consumers)"
+    if code == NO_ROUTE:
+        why = "the message was published without the mandatory flag"
+    elif code == NO_CONSUMERS:
+        why = "the message was published without the immediate flag"
     case.report(
         B_RETURN_CODE,
-        f"basic.return has reply-code {reply_code(int(code))}, which does not fit the flags "
-        "that the message was published with",
+        f"basic.return has reply-code {reply_code(int(code))}, but {why}",
         certainty,
         {"reply_code": int(code)},
     )
@@ -367,8 +371,8 @@ def judge_return(case: Case091, channel: Channel, method: BasicReturn) -> None:
     if not may:
         return_of_another_message(
             case,
-            "no outstanding message with the mandatory or immediate flag has exchange "
-            f"{exchange!r} and routing key {routing_key!r}",
+            f"basic.return has exchange {exchange!r} and routing key {routing_key!r}, but no outstanding "
+            "message with the mandatory or immediate flag has these values",
             _certainty(channel),
         )
         return

@@ -140,7 +140,9 @@ def passive_declaration_of_no_queue(case: Case091) -> None:
     case.report(Q_CURRENT_DOMAIN, _NO_QUEUE, POSSIBLE)
 
 
-_NO_QUEUE: Final = "the queue name is empty, and no queue was declared on this channel"
+_NO_QUEUE: Final = (
+    "the queue name is empty, which means the last declared queue, but no queue was declared on this channel"
+)
 
 
 # Names
@@ -261,7 +263,7 @@ def new_queue_not_empty(case: Case091, request: MethodRequest, messages: int) ->
     """
     case.report(
         Q_DECLOK_EMPTY,
-        f"a new queue with a generated name has {count(messages, 'message')}",
+        f"queue.declare-ok reports {count(messages, 'message')} in a new queue, which must be empty",
         CERTAIN,
         {"message_count": messages},
         [int(request.packet)],

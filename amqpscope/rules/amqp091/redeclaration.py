@@ -111,8 +111,8 @@ def unlike_exchange_accepted(
     existing exchange. If the properties differ, send channel.close instead of exchange.declare-ok.
     """
     message = (
-        f"{named(operation)} exists with a different value of {' and '.join(what)}, "
-        "but the server accepts the declaration"
+        f"the server accepts the declaration of {named(operation)}, although the exchange exists with "
+        f"a different value of {' and '.join(what)}"
     )
     return about_answer(X_DECL_EQUIV, POSSIBLE, message, operation, made)
 
@@ -140,8 +140,8 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     the existing queue. If the properties differ, send channel.close instead of queue.declare-ok.
     """
     message = (
-        f"{named(operation)} exists with a different value of {' and '.join(what)}, "
-        "but the server accepts the declaration"
+        f"the server accepts the declaration of {named(operation)}, although the queue exists with "
+        f"a different value of {' and '.join(what)}"
     )
     return about_answer(Q_DECL_EQUIV, POSSIBLE, message, operation, made)
 
@@ -173,7 +173,7 @@ def queue_declared_otherwise(
     certainty: i64 = POSSIBLE
     message = (
         f"the server refuses the declaration of {named(operation)} with "
-        f"{reply_code(int(operation.outcome.code))}"
+        f"{reply_code(int(operation.outcome.code))}, so the queue seems to exist with other properties"
     )
     if made is not None:
         message = (
@@ -211,8 +211,8 @@ def other_auto_delete_refused(operation: TopologyOperation, made: TopologyOperat
     passively.
     """
     message = (
-        f"{named(operation)} exists; the server refuses its declaration because of a different "
-        "auto-delete bit"
+        f"the server refuses the declaration of {named(operation)} because of a different auto-delete bit, "
+        "which servers must ignore"
     )
     return about_answer(Q_DECL_AUTODEL_IGNORE, POSSIBLE, message, operation, made)
 
@@ -240,7 +240,7 @@ def passive_exchange_that_is_gone(operation: TopologyOperation, gone: TopologyOp
     exchange does not exist, close the channel with reply-code 404 (not-found) and do not send
     exchange.declare-ok.
     """
-    message = f"the server says that {named(operation)} exists, although it was deleted"
+    message = f"the server says that {named(operation)} exists, although the exchange was deleted"
     return about_answer(X_DECL_PASSIVE_404, POSSIBLE, message, operation, gone)
 
 
@@ -261,7 +261,7 @@ def passive_queue_that_is_gone(operation: TopologyOperation, gone: TopologyOpera
     How to mend it: When a passive queue.declare arrives, check whether the queue exists. If the queue does
     not exist, close the channel with reply-code 404 (not-found) and do not send queue.declare-ok.
     """
-    message = f"the server says that {named(operation)} exists, although it was deleted"
+    message = f"the server says that {named(operation)} exists, although the queue was deleted"
     return about_answer(Q_DECL_PASSIVE_404, POSSIBLE, message, operation, gone)
 
 
@@ -291,7 +291,7 @@ def passive_exchange_compared(operation: TopologyOperation) -> Finding:
     """
     message = (
         f"the server refuses a passive declaration of {named(operation)} with "
-        f"{reply_code(int(operation.outcome.code))}"
+        f"{reply_code(int(operation.outcome.code))}, but must check only whether the exchange exists"
     )
     return about_answer(X_DECL_PASSIVE_IGNORE, POSSIBLE, message, operation)
 
@@ -323,6 +323,6 @@ def passive_queue_compared(operation: TopologyOperation) -> Finding:
     """
     message = (
         f"the server refuses a passive declaration of {named(operation)} with "
-        f"{reply_code(int(operation.outcome.code))}"
+        f"{reply_code(int(operation.outcome.code))}, but must check only whether the queue exists"
     )
     return about_answer(Q_DECL_PASSIVE_IGNORE, POSSIBLE, message, operation)

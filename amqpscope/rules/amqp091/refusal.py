@@ -64,8 +64,8 @@ def _blame(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
     packet = int(record.packet)
     case.report(
         rule,
-        f"{request.name} {what}, and the server refuses the request in packet {packet} with "
-        f"{reply_code(int(refusal.code))}",
+        f"{request.name} {what}, and the server refuses the request with {reply_code(int(refusal.code))} in "
+        f"packet {packet}",
         POSSIBLE,
         {"reply_code": int(refusal.code), "name": ascii(request.subject)},
         [packet],
@@ -78,7 +78,7 @@ def _complain(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
     request = refusal.request
     case.report(
         rule,
-        f"the server refuses {request.name} in packet {request.packet} with "
+        f"the server refuses the {request.name} in packet {request.packet} with "
         f"{reply_code(int(refusal.code))}, {what}",
         POSSIBLE,
         {"reply_code": int(refusal.code), "name": ascii(request.subject)},
@@ -199,7 +199,9 @@ def required_type_missing(case: Case091, refusal: Refusal) -> None:
     How to mend it: Implement the exchange types `direct` and `fanout`, and accept exactly these names in the
     type field of exchange.declare.
     """
-    _complain(case, X_TYPES_REQUIRED, refusal, "but every server must support direct and fanout")
+    _complain(
+        case, X_TYPES_REQUIRED, refusal, "but every server must support the exchange types direct and fanout"
+    )
 
 
 X_TYPES_RECOMMENDED: Final = RULES.rule("X-TYPES-RECOMMENDED", "SHOULD", "tier B", by="server")
@@ -218,7 +220,9 @@ def recommended_type_missing(case: Case091, refusal: Refusal) -> None:
     How to mend it: Implement the exchange types `topic` and `headers`, and accept these names in the type
     field of exchange.declare. Clients that must run with this server can use `direct` or `fanout`.
     """
-    _complain(case, X_TYPES_RECOMMENDED, refusal, "but servers should support topic and headers")
+    _complain(
+        case, X_TYPES_RECOMMENDED, refusal, "but servers should support the exchange types topic and headers"
+    )
 
 
 X_DECL_DURABLE: Final = RULES.rule("X-DECL-DURABLE", "MUST", "tier B", by="server")
@@ -308,7 +312,8 @@ def default_exchange_not_bound(case: Case091, refusal: Refusal) -> None:
     """
     case.report_once(
         Q_BIND_DEFAULT_X,
-        f"the server refuses queue.bind to the default exchange in packet {refusal.request.packet}",
+        f"the server refuses the queue.bind to the default exchange in packet {refusal.request.packet}, but "
+        "must accept an empty exchange name",
         POSSIBLE,
         {"reply_code": int(refusal.code)},
         [int(refusal.request.packet)],
@@ -365,7 +370,8 @@ def unbind_fails_by_channel(case: Case091, refusal: Refusal) -> None:
     """
     case.report_once(
         Q_UNBIND_FAIL_CONN,
-        f"queue.unbind in packet {refusal.request.packet} fails, but the server closes only the channel",
+        f"the server answers the failed queue.unbind in packet {refusal.request.packet} by closing only the "
+        "channel, but must close the connection",
         CERTAIN,
         {"reply_code": int(refusal.code)},
         [int(refusal.request.packet)],
@@ -396,7 +402,8 @@ def passive_without_wait_of_exchange(case: Case091, refusal: Refusal) -> None:
     """
     case.report_once(
         X_DECL_PASSIVE_NOWAIT,
-        f"the server refuses the passive exchange.declare of packet {refusal.request.packet} (no-wait)",
+        f"the server refuses the passive exchange.declare in packet {refusal.request.packet}, but must "
+        "ignore a passive declaration with no-wait",
         CERTAIN,
         {"reply_code": int(refusal.code)},
         [int(refusal.request.packet)],
@@ -427,7 +434,8 @@ def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     """
     case.report_once(
         Q_DECL_PASSIVE_NOWAIT,
-        f"the server refuses the passive queue.declare of packet {refusal.request.packet} (no-wait)",
+        f"the server refuses the passive queue.declare in packet {refusal.request.packet}, but must ignore "
+        "a passive declaration with no-wait",
         CERTAIN,
         {"reply_code": int(refusal.code)},
         [int(refusal.request.packet)],

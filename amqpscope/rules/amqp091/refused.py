@@ -57,8 +57,8 @@ def publish_to_no_exchange(
     case.spot = FrameRef(1 - record.direction, packet, time, end, "basic.publish", channel.number)
     case.report(
         B_PUBLISH_XEXIST,
-        f"exchange {exchange!r} does not exist; the server closes the channel in packet "
-        f"{closing} with 404 (not-found)",
+        f"basic.publish names exchange {exchange!r}, which does not exist; the server closes the channel in "
+        f"packet {closing} with 404 (not-found)",
         POSSIBLE,
         {"exchange": exchange},
         [closing],
@@ -111,8 +111,8 @@ def immediate_refused(case: Case091) -> None:
     """
     case.report(
         B_IMMEDIATE,
-        "the server closes the connection with 540 (not-implemented) because of a basic.publish "
-        "with the immediate flag",
+        "the server closes the connection with 540 (not-implemented) because of a basic.publish with the "
+        "immediate flag, but should return the message instead",
     )
 
 
@@ -201,7 +201,7 @@ def recover_not_answered(case: Case091, request: MethodRequest) -> None:
     """
     case.report(
         B_RECOVER_REPLY,
-        f"the basic.recover in packet {request.packet} was not answered",
+        f"the channel closes, but the server has not answered the basic.recover in packet {request.packet}",
         others=[int(request.packet)],
     )
 

@@ -44,7 +44,8 @@ def answer_to_nothing(case: Case091) -> None:
     """
     case.report(
         CH_SYNC_UNSOLICITED,
-        f"{case.name} is sent although no request on channel {case.record.frame.channel} waits for it",
+        f"{case.name} is sent, but channel {case.record.frame.channel} has no unanswered request for this "
+        "method",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
@@ -73,7 +74,8 @@ def answer_not_wanted(case: Case091) -> None:
     """
     case.report(
         CH_NOWAIT_SILENT,
-        f"{case.name} is sent although no-wait is set in all requests that this method could answer",
+        f"{case.name} is sent, but every request that it could answer has no-wait set and must not be "
+        "answered",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
@@ -102,7 +104,7 @@ def answer_out_of_turn(case: Case091, earlier: MethodRequest) -> None:
     """
     case.report_once(
         CH_SYNC_ORDER,
-        f"{case.name} is sent while the {earlier.name} in packet {earlier.packet} is not answered",
+        f"{case.name} is sent before the earlier {earlier.name} in packet {earlier.packet} is answered",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "request": earlier.name},
         [int(earlier.packet)],
@@ -133,7 +135,8 @@ def request_not_waited_for(case: Case091, request: MethodRequest) -> None:
     """
     case.report_once(
         CH_SYNC_WAIT,
-        f"{case.name} is sent while the {request.name} in packet {request.packet} is not answered",
+        f"{case.name} is sent without waiting for the answer to the {request.name} in packet "
+        f"{request.packet}",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "request": request.name},
         [int(request.packet)],
@@ -166,8 +169,8 @@ def request_never_answered(case: Case091, request: MethodRequest) -> None:
     """
     case.report(
         CH_SYNC_REPLY,
-        f"channel {case.record.frame.channel} ends, but {request.name} in packet "
-        f"{request.packet} is not answered",
+        f"channel {case.record.frame.channel} ends, but the server has not answered the {request.name} in "
+        f"packet {request.packet}",
         POSSIBLE if request.name in _OF_THE_QUEUE else CERTAIN,
         {"channel": int(case.record.frame.channel), "request": request.name},
         [int(request.packet)],

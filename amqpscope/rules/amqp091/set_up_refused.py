@@ -57,7 +57,8 @@ def close_before_open(case: Case091) -> None:
     """
     case.report(
         C_HS_ERROR_SILENT,
-        f"connection.close is sent before the connection is open: {STILL_DUE[case.view.state]}",
+        f"connection.close is sent before the connection is open ({STILL_DUE[case.view.state]}); the peer "
+        "must close the socket without a method instead",
         evidence={"connection_state": case.view.state},
     )
 
@@ -146,7 +147,8 @@ def virtual_host_unknown(case: Case091, code: i64) -> None:
     )
     case.report(
         C_OPEN_VHOST_EXISTS,
-        f"the server refuses the virtual host in packet {closing} with {reply_code(int(code))}",
+        f"the server refuses connection.open with {reply_code(int(code))} in packet {closing}, because the "
+        "virtual host does not exist",
         POSSIBLE,
         {"reply_code": int(code)},
         [closing],
@@ -185,7 +187,8 @@ def wrong_mechanism_answered(case: Case091) -> None:
     """
     case.report_once(
         C_STARTOK_MECH_REACT,
-        f"{case.name} is sent although the client chose a security mechanism that was not offered",
+        f"{case.name} is sent although the client chose a security mechanism that was not offered; the "
+        "server must close the socket without a method instead",
         CERTAIN,
         {"offered": listed(case.view.login.mechanisms)},
     )
@@ -218,7 +221,8 @@ def too_large_frame_max_answered(case: Case091) -> None:
     """
     case.report_once(
         C_TUNEOK_FRAMEMAX_REACT,
-        f"{case.name} is sent although the client's frame-max is above the server's limit",
+        f"{case.name} is sent although the client's frame-max is above the server's limit; the server must "
+        "close the socket without a method instead",
         CERTAIN,
         {"frame_max": int(case.view.agreed.frame_max), "limit": int(case.view.proposed.frame_max)},
     )
@@ -251,8 +255,8 @@ def too_large_channel_max_answered(case: Case091) -> None:
     """
     case.report_once(
         C_TUNEOK_CHMAX_REACT,
-        f"{case.name} is sent, but the server must drop the connection without a method, because "
-        "the client's channel-max is above the limit",
+        f"{case.name} is sent although the client's channel-max is above the server's limit; the server "
+        "must close the socket without a method instead",
         CERTAIN,
         {"channel_max": int(case.view.agreed.channel_max), "limit": int(case.view.proposed.channel_max)},
     )

@@ -106,7 +106,7 @@ def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
     """
     case.report_once(
         TX_PENDING_COMMIT,
-        f"{case.name} is sent while the tx.commit of packet {packet} is not answered",
+        f"{case.name} is sent before the tx.commit in packet {packet} is answered",
         certainty,
         {},
         [int(packet)],
@@ -133,7 +133,11 @@ def mandatory_in_transaction(case: Case091) -> None:
     transaction succeeded.
     """
     case.report_once(
-        TX_MANDATORY, "a message is published in a transaction with the mandatory flag", POSSIBLE, {}
+        TX_MANDATORY,
+        "a message with the mandatory flag is published in a transaction, in which the "
+        "client cannot rely on basic.return",
+        POSSIBLE,
+        {},
     )
 
 
@@ -156,7 +160,11 @@ def immediate_in_transaction(case: Case091) -> None:
     decide from a basic.return whether the transaction succeeded.
     """
     case.report_once(
-        TX_IMMEDIATE, "a message is published in a transaction with the immediate flag", POSSIBLE, {}
+        TX_IMMEDIATE,
+        "a message with the immediate flag is published in a transaction, in which the "
+        "client cannot rely on basic.return",
+        POSSIBLE,
+        {},
     )
 
 

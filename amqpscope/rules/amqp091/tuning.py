@@ -161,7 +161,9 @@ def no_channel_max(case: Case091) -> None:
     How to mend it: Set channel-max in connection.tune-ok to the number of channels that the client needs at
     most, for example 2047, or to 65535 for all channel numbers.
     """
-    case.report(C_TUNEOK_CHMAX_NOTNULL, "channel-max of connection.tune-ok is 0", POSSIBLE)
+    case.report(
+        C_TUNEOK_CHMAX_NOTNULL, "channel-max of connection.tune-ok is 0, but must be above 0", POSSIBLE
+    )
 
 
 def judge_tune(case: Case091, method: ConnectionTune) -> None:

@@ -279,7 +279,9 @@ def retired_property(case: Case091) -> None:
     no value. Carry the information in headers or app-id instead.
     """
     certainty = CERTAIN if case.me.by_client else POSSIBLE
-    case.report_once(T_RESERVED_PROP, "the retired property cluster-id has a value", certainty, {})
+    case.report_once(
+        T_RESERVED_PROP, "the retired property cluster-id has a value, but must be empty", certainty, {}
+    )
 
 
 T_TABLE_NAME_START: Final = RULES.rule(

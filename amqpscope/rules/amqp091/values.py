@@ -291,7 +291,9 @@ def reply_code_zero(case: Case091) -> None:
     How to mend it: Set reply-code to 200 for a normal close, and to the matching error code of the
     specification otherwise. Do not leave reply-code at its default value 0.
     """
-    case.report_once(T_REPLYCODE_NOTNULL, f"{case.name} has reply-code 0", CERTAIN, {})
+    case.report_once(
+        T_REPLYCODE_NOTNULL, f"{case.name} has reply-code 0, but a reply-code must not be 0", CERTAIN, {}
+    )
 
 
 T_REPLYTEXT_NOTNULL: Final = RULES.rule(
@@ -316,7 +318,9 @@ def no_reply_text(case: Case091) -> None:
     How to mend it: Fill reply-text with a short reason, for example "Normal shutdown" with reply-code 200, or
     the description of the error.
     """
-    case.report_once(T_REPLYTEXT_NOTNULL, f"{case.name} has an empty reply-text", CERTAIN, {})
+    case.report_once(
+        T_REPLYTEXT_NOTNULL, f"{case.name} has an empty reply-text, but must give a reason", CERTAIN, {}
+    )
 
 
 def _reserved(case: Case091, definition: MethodType, field: ArgumentField, value: object) -> None:
@@ -392,7 +396,11 @@ def retired_field_of_the_connection(case: Case091, name: str) -> None:
     """
     rule = T_RESERVED_CONN
     case.report_once(
-        rule, f"{case.name} has a value in the retired field {name}", CERTAIN, {"field": name}, kind=name
+        rule,
+        f"{case.name} has a value in the retired field {name}, which must not be used",
+        CERTAIN,
+        {"field": name},
+        kind=name,
     )
 
 
@@ -414,7 +422,10 @@ def retired_field_of_a_channel(case: Case091, name: str) -> None:
     out-of-band or channel-id.
     """
     case.report_once(
-        T_RESERVED_CHAN, f"{case.name} has a value in the retired field {name}", CERTAIN, {"field": name}
+        T_RESERVED_CHAN,
+        f"{case.name} has a value in the retired field {name}, which must not be used",
+        CERTAIN,
+        {"field": name},
     )
 
 
@@ -462,5 +473,8 @@ def cluster_in_get_empty(case: Case091) -> None:
     sets cluster-id.
     """
     case.report_once(
-        T_RESERVED_GETEMPTY, "basic.get-empty has a value in the retired field reserved-1", CERTAIN, {}
+        T_RESERVED_GETEMPTY,
+        "basic.get-empty has a value in the retired field reserved-1, which must not be used",
+        CERTAIN,
+        {},
     )

@@ -46,7 +46,7 @@ def handle_that_is_not_the_lowest(case: Case10, handle: int, lowest: i64) -> Non
     """
     case.report(
         L_HANDLE_LOWEST,
-        f"the attach uses handle {handle} although handle {lowest} is free",
+        f"the attach uses handle {handle} instead of handle {lowest}, which is the lowest free handle",
         CERTAIN,
         {"handle": handle, "lowest_free": int(lowest)},
     )
@@ -80,7 +80,8 @@ def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None
     """
     case.report(
         L_HANDLE_REUSE,
-        f"handle {handle} is used for a new link, but the detach of the old link is not answered yet",
+        f"handle {handle} is used for a new link, but the other peer has not answered the detach of the old "
+        "link yet",
         POSSIBLE,
         {"handle": handle, "link_state": before.state},
         [int(before.attachment.packet)],
@@ -133,7 +134,8 @@ def resumed_without_unsettled_map(case: Case10, link: LinkEnd) -> None:
     """
     case.report(
         L_ERR_RESUME_UNSETTLED,
-        "the other peer detached the link with an error, but the new attach has no unsettled map",
+        "the new attach has no unsettled map, but must have one, because the other peer detached the link "
+        "with an error",
         case.me.knowledge.certainty(link.attachment.peer_detach_end),
         {"link_state": link.state},
     )
@@ -200,9 +202,10 @@ def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
     terminus is the source if you are the sender, and the target if you are the receiver. Directly after the
     answering attach, send a detach with closed=true and the error.
     """
+    terminus = "source" if link.sender else "target"
     case.report(
         L_REFUSE_NULL,
-        f"the link is refused, but the answering attach has a {'source' if link.sender else 'target'}",
+        f"the peer refuses the link, but its answering attach has a {terminus} instead of a null {terminus}",
         POSSIBLE,
         {"link_state": link.state},
         [int(link.attachment.packet)],
@@ -300,7 +303,8 @@ def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     """
     case.report(
         L_ERRANT_INPUT,
-        f"{case.record.frame.name} is sent for a link that the other peer has detached with an error",
+        f"{case.record.frame.name} is sent for a link that the other peer has detached with an error; only "
+        "a detach may be sent for this link",
         case.me.knowledge.certainty(link.attachment.peer_detach_end),
         {"link_state": link.state},
     )
@@ -364,7 +368,8 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     """
     case.report(
         L_INCOMPLETE_SUSPEND,
-        "a new delivery is sent although the sender's own attach has incomplete-unsettled=true",
+        "a new delivery is sent, but the sender's own attach has incomplete-unsettled=true, so the link "
+        "must be suspended and resumed first",
         CERTAIN,
         {"link_state": link.state},
         [int(link.attachment.packet)],

@@ -57,7 +57,7 @@ def condition_that_nobody_defines(case: Case10, condition: str) -> None:
     """
     case.report(
         C_ERR_SYMBOL,
-        "the error condition begins with amqp:, but the specification does not define it",
+        "the error condition begins with amqp:, but the specification defines no such condition",
         POSSIBLE,
         {"condition": condition[:_LONGEST]},
     )
@@ -88,8 +88,8 @@ def condition_of_another_frame(case: Case10, condition: str, carrier: str) -> No
     """
     case.report(
         C_ERR_SCOPE,
-        f"{condition} is sent on {case.record.frame.name}, but by its name the condition belongs on "
-        f"{carrier}",
+        f"the error condition {condition} is sent in {case.record.frame.name}, but by its name this "
+        f"condition belongs in {carrier}",
         POSSIBLE,
         {"condition": condition},
     )
@@ -148,7 +148,7 @@ def redirect_with_wrong_address(case: Case10, key: str) -> None:
     """
     case.report(
         L_REDIRECT_INFO,
-        f"the value of the key {key} in the info of amqp:link:redirect is "
+        f"in the info map of amqp:link:redirect, the value of the key {key} is "
         f"{'not a number' if key == 'port' else 'not a string'}",
         CERTAIN,
         {"entry": key},
@@ -223,8 +223,8 @@ def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
     """
     case.report(
         L_UNSETTLED_INCOMPLETE,
-        "the session is ended with amqp:frame-size-too-small while a link waits to be resumed, "
-        "but the peer could send an incomplete unsettled map, which fits into a frame",
+        "the session is ended with amqp:frame-size-too-small while a link waits to be resumed; instead, "
+        "the peer could send a part of its unsettled map with incomplete-unsettled=true",
         POSSIBLE,
     )
 

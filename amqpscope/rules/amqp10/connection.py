@@ -217,8 +217,8 @@ def open_larger_than_512_octets(case: Case10, size: i64) -> None:
     properties or capabilities. Send a larger open only after the other peer's open has arrived.
     """
     message = (
-        f"an open of {size} octets is sent before the other peer's open, but the limit is "
-        f"{case.least_max_frame_size}"
+        f"the open has {size} octets, but before the other peer's open arrives only "
+        f"{case.least_max_frame_size} octets are allowed"
     )
     case.report(C_OPEN_SIZE, message, CERTAIN, {"frame_size": int(size)})
 
@@ -242,7 +242,10 @@ def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
     How to mend it: Before the other peer's open has arrived, send no frame of more than 512 octets.
     """
     limit = case.least_max_frame_size
-    message = f"a frame of {size} octets is sent before the other peer's open, but the limit is {limit}"
+    message = (
+        f"the frame has {size} octets, but before the other peer's open arrives only {limit} octets "
+        "are allowed"
+    )
     case.report(C_PIPE_SIZE, message, CERTAIN, {"frame_size": int(size)})
 
 
@@ -361,7 +364,10 @@ def pipelined_empty_frame_off_channel_0(case: Case10) -> None:
     constant 0.
     """
     channel = case.record.frame.channel
-    message = f"an empty frame is sent on channel {channel} before the other peer's open"
+    message = (
+        f"an empty frame is sent on channel {channel}, but only channel 0 is allowed before the other "
+        "peer's open"
+    )
     case.report(C_EMPTY_CH0_PRE, message, CERTAIN, {"channel": int(channel)})
 
 
@@ -546,7 +552,9 @@ def locale_that_is_no_language_tag(case: Case10, body: Open) -> None:
         if tags is not None:
             for tag in tags:
                 if not tag or not tag.replace("-", "").isalnum() or not tag[:1].isalpha():
-                    case.report(C_LOCALE_TAG, "a locale is not a BCP 47 language tag")
+                    case.report(
+                        C_LOCALE_TAG, "a locale in the open is not a BCP 47 language tag (such as en-US)"
+                    )
                     return
 
 
@@ -571,7 +579,9 @@ def other_host_than_in_sasl(case: Case10, body: Open) -> None:
     if me.peer != CLIENT or init is None or init.hostname is None or body.hostname is None:
         return
     if init.hostname.lower() != body.hostname.lower():
-        case.report(C_OPEN_HOST, "open.hostname differs from sasl-init.hostname")
+        case.report(
+            C_OPEN_HOST, "open.hostname differs from sasl-init.hostname, but should be the same or null"
+        )
 
 
 C_DIALECT_1239: Final = RULES.rule(
@@ -602,7 +612,7 @@ def speaks_the_draft(case: Case10) -> None:
     """
     case.me.draft = True
     reason = (
-        "the frames have the fields of the draft of April 2011, where each field is one position later "
+        "the frames are encoded by the draft of April 2011, in which each field stands one position later "
         "than in the final specification"
     )
     case.report(C_DIALECT_1239, reason, POSSIBLE)

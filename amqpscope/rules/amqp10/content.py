@@ -114,7 +114,8 @@ def content_type_of_another_body(case: Case10, content_type: str, body: str) -> 
     """
     case.report(
         M_CT_NONDATA,
-        f"the message has a content-type although its body is {body}",
+        f"the message has a content-type, but its body is {body}, and only a body of data sections needs a "
+        "content-type",
         _certainty(case, True),
         {"content_type": str(content_type), "body": body},
     )
@@ -144,7 +145,8 @@ def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> 
     """
     case.report(
         M_CE_NONDATA,
-        f"the message has a content-encoding although its body is {body}",
+        f"the message has a content-encoding, but its body is {body}, and only a body of data sections may "
+        "have a content-encoding",
         _certainty(case, encoding != ""),
         {"content_encoding": str(encoding), "body": body},
     )
@@ -170,7 +172,11 @@ def identity_as_content_encoding(case: Case10) -> None:
     How to mend it: Leave content-encoding null when the body is not encoded. Do not use `identity` as a
     default value.
     """
-    case.report(M_CE_IDENTITY, "the content-encoding is `identity`", _certainty(case, True))
+    case.report(
+        M_CE_IDENTITY,
+        "the content-encoding is `identity`, but `identity` must not be used: the field must be null instead",
+        _certainty(case, True),
+    )
 
 
 M_CE_COMPRESS: Final = RULES.rule("M-CE-COMPRESS", "SHOULD NOT", "keyword", by="sender")
@@ -194,7 +200,7 @@ def compress_as_content_encoding(case: Case10, encoding: str) -> None:
     """
     case.report_once(
         M_CE_COMPRESS,
-        "the content-encoding is `compress`",
+        "the content-encoding is `compress`, which should not be used",
         POSSIBLE,
         {"content_encoding": str(encoding)},
     )
@@ -220,7 +226,7 @@ def several_content_encodings(case: Case10, encoding: str) -> None:
     """
     case.report_once(
         M_CE_MULTI,
-        "the content-encoding names several encodings",
+        "the content-encoding names several encodings, but should name only one",
         POSSIBLE,
         {"content_encoding": str(encoding)},
     )
@@ -246,7 +252,7 @@ def unregistered_content_encoding(case: Case10, encoding: str) -> None:
     """
     case.report_once(
         M_CE_REGISTERED,
-        "the content-encoding is not a registered content coding",
+        "the content-encoding is not a registered HTTP content coding",
         POSSIBLE,
         {"content_encoding": str(encoding)},
     )
@@ -279,7 +285,10 @@ def reserved_annotation(case: Case10, section: str, key: object) -> None:
     data into application-properties instead of annotations.
     """
     shown = str(key) if isinstance(key, Symbol) else sent_name(key)
-    message = f"the {section} have a reserved key" if section != "footer" else "the footer has a reserved key"
+    message = (
+        f"a key in the {section} is reserved for specifications: "
+        "the key of any other annotation must be a symbol that begins with `x-`"
+    )
     case.report_once(M_ANN_RESERVED, message, POSSIBLE, {"key": shown, "section": section})
 
 
@@ -337,8 +346,8 @@ def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None
     """
     case.report_once(
         T_TIME_MS,
-        f"{field} must be a number of milliseconds, but only as a number of {unit} is it near the time of "
-        "the capture",
+        f"{field} must be a number of milliseconds, but the number fits the time of the capture only when "
+        f"read as {unit}",
         POSSIBLE,
         {"field": field, "milliseconds": int(time)},
     )
@@ -371,7 +380,8 @@ def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
     """
     case.report_once(
         T_BYTEORDER,
-        f"{field} is near the time of the capture only if the octets of {field} are reversed",
+        f"the octets of {field} seem to be in the wrong order: {field} is near the time of the capture only "
+        "when its octets are reversed",
         POSSIBLE,
         {"field": field, "milliseconds": int(time)},
     )

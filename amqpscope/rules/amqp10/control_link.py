@@ -88,7 +88,7 @@ def capability_that_is_none(case: Case10, capability: str) -> None:
     """
     case.report(
         TX_CAPS_VALUE,
-        f"{capability} is not a defined capability of a coordinator",
+        f"the coordinator has the capability {capability}, which the specification does not define",
         POSSIBLE,
         {"capability": capability},
     )
@@ -113,7 +113,9 @@ def control_link_without_rejected(case: Case10) -> None:
     outcome `rejected` for declare and discharge.
     """
     case.report(
-        TX_CTRL_REJECTED, "the outcomes of the control link's source do not include amqp:rejected:list"
+        TX_CTRL_REJECTED,
+        "the outcomes of the control link's source do not include amqp:rejected:list, so "
+        "the coordinator cannot answer with the outcome `rejected`",
     )
 
 
@@ -155,7 +157,9 @@ def work_on_control_link(case: Case10, what: str) -> None:
     How to mend it: Send transactional messages on an ordinary link, with the txn-id in the
     transactional-state of the transfer. Use the control link only for declare and discharge.
     """
-    case.report(TX_CTRL_NOWORK, f"{what} is sent on a control link")
+    case.report(
+        TX_CTRL_NOWORK, f"{what} is sent on a control link, which may carry only declare and discharge"
+    )
 
 
 TX_DECLARE_BODY: Final = RULES.rule(
@@ -221,7 +225,7 @@ def declare_settled(case: Case10) -> None:
     How to mend it: Send the declare with settled=false, and attach the control link with a snd-settle-mode
     other than `settled`. Wait for the disposition with the outcome `declared`.
     """
-    case.report(TX_DECLARE_UNSETTLED, "a declare is sent with settled=true")
+    case.report(TX_DECLARE_UNSETTLED, "a declare is sent with settled=true, but must be sent unsettled")
 
 
 TX_DISCHARGE_UNSETTLED: Final = RULES.rule(
@@ -241,7 +245,7 @@ def discharge_settled(case: Case10) -> None:
     How to mend it: Send the discharge with settled=false, and attach the control link with a snd-settle-mode
     other than `settled`. Report the commit to the application only after the outcome `accepted` has arrived.
     """
-    case.report(TX_DISCHARGE_UNSETTLED, "a discharge is sent with settled=true")
+    case.report(TX_DISCHARGE_UNSETTLED, "a discharge is sent with settled=true, but must be sent unsettled")
 
 
 TX_GLOBALID: Final = RULES.rule(
@@ -300,8 +304,8 @@ def several_transactions_on_a_session(case: Case10, live: int, pending: int, cer
     """
     case.report(
         TX_MULTI_PER_SSN,
-        "a second live transaction is declared on the session, but the coordinator does not offer "
-        "amqp:multi-txns-per-ssn",
+        "a transaction is declared while another transaction of the session is live, but the coordinator "
+        "does not offer the capability amqp:multi-txns-per-ssn",
         certainty if live else min(certainty, POSSIBLE),
         {"live_transactions": live, "unanswered_declares": pending},
     )
@@ -401,8 +405,8 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     """
     case.report(
         TX_ACQ_CREDIT,
-        f"a transaction is discharged while link '{name}' has link-credit to acquire messages "
-        "for the transaction",
+        f"a transaction is discharged, but link '{name}' still has link-credit for acquiring messages under "
+        "this transaction",
         CERTAIN,
         {"link_credit": int(credit)},
     )
@@ -508,7 +512,7 @@ def _judge_message(case: Case10, session: SessionEnd, link: LinkEnd, message: Me
         elif section.name == "unknown":
             return  # another rule judges this body
     if named == 0 and link.whole and message.message_format == 0 and not message.problems and strange:
-        work_on_control_link(case, f"a message whose {strange} section holds no declare and no discharge")
+        work_on_control_link(case, f"a message whose {strange} section holds neither declare nor discharge")
 
 
 def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
@@ -517,7 +521,7 @@ def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Trans
         declared_as_a_state(case)
     if named_in(body.state) is not None:
         if link.whole:
-            work_on_control_link(case, "work under a transaction")
+            work_on_control_link(case, "transactional work")
         return
     message = case.message()
     if message is not None and message.complete:

@@ -40,7 +40,7 @@ def declare_answered_by_another_outcome(case: Case10, request: ControlRequest, s
     """
     case.report(
         TX_DECLARE_OK,
-        "the coordinator settles a declare without a state"
+        "the coordinator settles a declare without a state, not with the outcome `declared`"
         if state is None
         else f"the coordinator answers a declare with {_name(state)}, not with the outcome `declared`",
         POSSIBLE if state is None else CERTAIN,
@@ -187,7 +187,7 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
     """
     case.report(
         TX_DISCHARGE_ROLLBACK_OK,
-        f"the coordinator answers a discharge that has fail=true with {_name(state)}",
+        f"a discharge has fail=true and must succeed, but the coordinator answers with {_name(state)}",
         certainty,
         {},
         [int(request.packet)],
@@ -221,8 +221,8 @@ def id_of_a_live_transaction(case: Case10, transaction: Transaction, certainty: 
     """
     case.report(
         TX_ID_FRESH,
-        f"the new transaction has the txn-id of the transaction declared in packet "
-        f"{transaction.declared_packet}, which is not discharged",
+        "the new transaction has the same txn-id as the transaction that was declared in packet "
+        f"{transaction.declared_packet} and is not discharged yet",
         certainty,
         {"discharged": False},
         [int(transaction.declared_packet)],
@@ -250,7 +250,8 @@ def committed_without_outcome(case: Case10, request: ControlRequest, work: Work)
     """
     case.report(
         TX_POST_OUTCOME,
-        f"a discharge is accepted before the delivery in packet {work.packet} has an outcome",
+        f"a discharge is accepted although the delivery in packet {work.packet}, which was posted under the "
+        "transaction, has no outcome yet",
         CERTAIN,
         {},
         [int(work.packet), int(request.packet)],
@@ -275,7 +276,8 @@ def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work)
     """
     case.report(
         TX_ACQ_PARTIAL,
-        f"a rollback is answered while the delivery in packet {work.packet} is only partly sent",
+        f"a discharge with fail=true is answered before the delivery in packet {work.packet} is completed "
+        "or aborted",
         CERTAIN,
         {},
         [int(work.packet), int(request.packet)],
@@ -311,7 +313,8 @@ def goes_on_after_an_incomplete_posting(
     """
     case.report(
         TX_POST_PARTIAL_REACT,
-        "the coordinator answers a discharge that arrived while a delivery was incomplete",
+        "the coordinator answers a discharge although a delivery of the transaction was incomplete; the "
+        "coordinator must detach the control link instead",
         CERTAIN,
         {},
         [int(transaction.partial), int(request.packet)],
@@ -347,7 +350,8 @@ def goes_on_after_an_outcome_under_another(
     """
     case.report(
         TX_RET_OTHER_REACT,
-        "the coordinator answers a discharge after a delivery got an outcome under another transaction",
+        "the coordinator answers a discharge although a delivery of one transaction got an outcome under "
+        "another transaction; the coordinator must detach the control link instead",
         CERTAIN,
         {},
         [int(transaction.mixed), int(request.packet)],
@@ -381,7 +385,8 @@ def goes_on_after_a_settled_request(case: Case10, request: ControlRequest) -> No
     packet = int(request.control.settled_packet)
     case.report(
         TX_DECLARE_SETTLED_REACT,
-        f"the coordinator did not detach after a settled transfer (packet {packet}) on the control link",
+        f"the coordinator continues the control link after a settled request (packet {packet}), instead of "
+        "detaching the link with an error",
         CERTAIN,
         {},
         [packet],
@@ -401,7 +406,7 @@ def _condition(state: object) -> str:
 
 def _without(state: object) -> str:
     if not isinstance(state, Rejected):
-        return ""
+        return ", not with the outcome `rejected`"
     condition = _condition(state)
     return f" and {condition}, which is not a transaction error" if condition else ", but without an error"
 

@@ -47,8 +47,9 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     credit = limits.newest() - link.credit.count
     case.report(
         L_CREDIT_NODC,
-        f"a delivery is sent with link-credit {credit}: the receiver's flow has no delivery-count, so this "
-        f"credit counts from {raw(link.initial_count)}, but the sender's delivery-count is already "
+        "a delivery is sent although no link-credit is left: the receiver's flow has no delivery-count, so "
+        f"its link-credit counts from the initial-delivery-count {raw(link.initial_count)} and ends at "
+        f"delivery-count {raw(limits.newest())}; the sender's delivery-count is already "
         f"{raw(link.credit.count)}",
         CERTAIN,
         {"link_credit": int(credit), "delivery_count": int(raw(link.credit.count))},
@@ -109,8 +110,9 @@ def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     """
     case.report(
         L_CREDIT_DECR,
-        f"delivery-count plus link-credit is {raw(total)}, but in the sender's earlier flow the sum was "
-        f"{raw(link.credit.stated_limit)}, and the receiver has granted nothing since",
+        f"in the sender's flow, delivery-count plus link-credit is {raw(total)}, but the sum was "
+        f"{raw(link.credit.stated_limit)} in the sender's earlier flow, and the receiver has granted no "
+        "link-credit since",
         CERTAIN,
         {"delivery_limit": int(raw(link.credit.stated_limit))},
     )
@@ -143,8 +145,8 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     """
     case.report(
         L_CREDIT_FORMULA,
-        f"delivery-count plus link-credit in the sender's flow is {raw(total)}, but the receiver has granted "
-        f"credit up to delivery-count {raw(link.credit.limits.newest())}",
+        f"in the sender's flow, the link-credit ends at delivery-count {raw(total)}, but the receiver has "
+        f"granted link-credit up to delivery-count {raw(link.credit.limits.newest())}",
         certainty,
         {"delivery_limit": int(raw(link.credit.limits.newest()))},
         [int(link.credit.limits.newest_packet())],
@@ -201,8 +203,12 @@ def available_of_its_own(case: Case10, link: LinkEnd, value: int) -> None:
     """
     case.report(
         L_AVAIL_OWNER,
-        f"the field `available` of the receiver's flow is {value}, but in this field the sender has sent "
-        + (f"{link.receipt.available} at most" if link.receipt.available >= 0 else "no number"),
+        f"the field `available` of the receiver's flow is {value}, but "
+        + (
+            f"the sender's highest value of this field is {link.receipt.available}"
+            if link.receipt.available >= 0
+            else "the sender has sent no value of this field"
+        ),
         CERTAIN,
         {"available": int(max(link.receipt.available, 0))},
     )

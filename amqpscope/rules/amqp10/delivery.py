@@ -60,7 +60,11 @@ def abort_with_more(case: Case10, body: Transfer) -> None:
     How to mend it: Set more to false in the transfer that aborts a delivery.
     """
     if body.aborted and body.more:
-        case.report(D_ABORT_MORE, "a transfer has both aborted=true and more=true")
+        case.report(
+            D_ABORT_MORE,
+            "a transfer has both aborted=true and more=true, but an aborted delivery "
+            "has no further transfers",
+        )
 
 
 D_ID_PRESENT: Final = RULES.rule(
@@ -165,7 +169,12 @@ def aborted_before_it_began(case: Case10) -> None:
     How to mend it: Set aborted=true only in a transfer that continues a delivery. If no transfer of the
     delivery was sent yet, send nothing at all.
     """
-    case.report(D_ABORT_ONLYOPEN, "the first transfer of a delivery has aborted=true", POSSIBLE)
+    case.report(
+        D_ABORT_ONLYOPEN,
+        "the first transfer of a delivery has aborted=true, but only a delivery "
+        "that has begun can be aborted",
+        POSSIBLE,
+    )
 
 
 D_TAG_UNIQUE: Final = RULES.rule(
@@ -259,7 +268,8 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     """
     case.report(
         D_ID_SEQ,
-        f"delivery-id {value} comes after {raw(last)}, but each delivery-id should be one higher",
+        f"delivery-id {value} comes after delivery-id {raw(last)}, but each delivery-id should be one "
+        "higher than the one before",
         CERTAIN if number <= last else POSSIBLE,
         {"last_delivery_id": int(raw(last))},
     )

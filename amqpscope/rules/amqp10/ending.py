@@ -38,7 +38,7 @@ C_CLOSE_SENT: Final = RULES.rule(
 
 
 def stream_ended_without_close(case: Case10) -> None:
-    """A peer ends its TCP stream without sending close.
+    """A peer ends its stream without close.
 
     Demands: A peer must send close before it ends the connection.
     Source: transport.xml section connections > Closing a Connection; transport.xml section performatives >
@@ -58,7 +58,7 @@ def stream_ended_without_close(case: Case10) -> None:
         return
     case.report(
         C_CLOSE_SENT,
-        "the stream ends without close",
+        "the peer ends its stream without close",
         POSSIBLE,
         {"connection_state": case.me.state},
     )
@@ -112,7 +112,7 @@ def reset_while_the_answer_was_awaited(case: Case10) -> None:
     """
     case.report(
         C_CLOSE_READON,
-        "the peer resets the connection after its close, before the other peer's close arrives",
+        "the peer resets the connection after its close without waiting for the other peer's close",
         POSSIBLE,
         {"connection_state": case.me.state},
         [int(case.me.closing.packet)],
@@ -138,7 +138,8 @@ def waited_too_long_for_the_answer(case: Case10, waited: int) -> None:
     """
     case.report(
         C_CLOSE_TIMEOUT,
-        f"{waited // 1_000_000_000} s after its close, the peer still waits for the other peer's close",
+        f"the peer sent close {waited // 1_000_000_000} s ago and still waits for the other peer's close, "
+        "instead of closing the TCP connection",
         POSSIBLE,
         {"waited_ms": waited // 1_000_000},
         [int(case.me.closing.packet)],
@@ -211,8 +212,8 @@ def begin_never_answered_but_another_begun(case: Case10) -> None:
             case.spot = spot
             case.report(
                 S_BEGIN_REMOTESET,
-                "the begin has no remote-channel, and the other peer's begin "
-                f"in packet {asked.mapping.peer_begin_packet} is still not answered",
+                "the begin has no remote-channel and so begins another session, but the peer has still not "
+                f"answered the other peer's begin in packet {asked.mapping.peer_begin_packet}",
                 POSSIBLE,
                 {"session_state": asked.state},
                 [int(asked.mapping.peer_begin_packet)],
@@ -240,7 +241,7 @@ def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
     packet = int(asked.mapping.peer_begin_packet)
     case.report(
         S_BEGIN_ANSWER,
-        f"the begin in packet {packet} is still not answered",
+        f"the peer has still not answered the other peer's begin in packet {packet}",
         POSSIBLE,
         {"session_state": asked.state},
         [packet],
@@ -269,7 +270,8 @@ def end_never_answered(case: Case10, session: SessionEnd) -> None:
     case.session = session
     case.report(
         S_END_ANSWER,
-        f"the `end` that the other peer sent on channel {session.peer_channel} is still not answered",
+        "the peer has still not answered the `end` that the other peer sent on channel "
+        f"{session.peer_channel}",
         POSSIBLE,
         {"session_state": session.state},
     )
@@ -298,7 +300,7 @@ def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     case.link = link
     case.report(
         L_ATTACH_ANSWER,
-        "the other peer's attach of the link is still not answered",
+        "the peer has still not answered the other peer's attach of the link",
         POSSIBLE,
         {"link_state": link.state},
     )
@@ -329,9 +331,9 @@ def detach_never_answered(case: Case10, link: LinkEnd) -> None:
         case.spot = link.attachment.half_closed
     case.report(
         L_CLOSE_ANSWER,
-        "the other peer's detach with closed=true is still not answered"
+        "the peer has still not answered the other peer's detach with closed=true"
         if link.attachment.half_closed is None
-        else "the other peer's detach with closed=true is answered with closed=false",
+        else "the other peer's detach has closed=true, but the peer's answering detach has closed=false",
         POSSIBLE,
         {"link_state": link.state},
     )
@@ -360,8 +362,8 @@ def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
     case.spot = link.attachment.misanswered
     case.report(
         L_ATTACH_ROLE,
-        "the attach has the same name and the same role as the other peer's attach, so it does not answer "
-        "that attach",
+        "the attach has the same name and the same role as the other peer's attach, but an answer must "
+        "have the opposite role",
         POSSIBLE,
         {"link_state": link.state},
     )
@@ -391,8 +393,8 @@ def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
     case.link = link
     case.report(
         L_CLOSE_CROSS,
-        "the other peer's detach with closed=true crossed the peer's detach with closed=false, but the "
-        "peer did not attach the link again and detach it with closed=true",
+        "the peer sent a detach with closed=false while the other peer's detach with closed=true was on "
+        "its way, but did not attach the link again to send a detach with closed=true",
         POSSIBLE,
         {"link_state": link.state},
     )
@@ -466,7 +468,7 @@ def echo_never_answered(case: Case10, packet: i64) -> None:
     """
     case.report(
         S_FLOW_ECHO,
-        f"the flow in packet {packet} has echo=true, but no flow answers it",
+        f"the flow in packet {packet} has echo=true, but the peer has not answered with a flow",
         POSSIBLE,
         {"echo": True},
         [int(packet)],

@@ -93,7 +93,8 @@ def silent_again_and_again(case: Case10, time_out: int) -> None:
     """
     case.report(
         C_IDLE_REFUSE,
-        f"the peer has exceeded the other peer's idle-time-out ({time_out / 1000:g} s) {_TOO_OFTEN} times",
+        f"the peer has exceeded the other peer's idle-time-out ({time_out / 1000:g} s) {_TOO_OFTEN} times, "
+        "instead of closing the connection with an error",
         POSSIBLE,
         {"idle_time_out_ms": time_out},
         [int(case.me.opening.peer_packet)],
@@ -224,8 +225,9 @@ def stream_ended_after_silence(case: Case10) -> bool:
         return False
     case.report(
         C_IDLE_CLOSE,
-        f"the peer ends its stream without close after {silence / 1_000_000_000:.3f} s without a frame of "
-        f"the other peer; the peer's own idle-time-out is {me.open.idle_time_out / 1000:g} s",
+        f"the other peer was silent for {silence / 1_000_000_000:.3f} s (the peer's own idle-time-out: "
+        f"{me.open.idle_time_out / 1000:g} s), and the peer ends its stream without a close that gives this "
+        "reason",
         POSSIBLE,
         {"silence_ms": milliseconds(silence), "idle_time_out_ms": me.open.idle_time_out},
         [int(peer.stream.last_packet)],

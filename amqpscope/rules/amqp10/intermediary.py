@@ -96,7 +96,12 @@ def properties_altered(way: Way) -> Finding:
     How to mend it: Forward the properties section exactly as it was received. Put values of the broker into
     message-annotations or delivery-annotations instead of filling or replacing fields of properties.
     """
-    return way.finding(M_PROPS_UNALTERED, "the message is forwarded with changed properties", {})
+    return way.finding(
+        M_PROPS_UNALTERED,
+        "the message is forwarded with changed properties, but an "
+        "intermediary must not change the properties section",
+        {},
+    )
 
 
 M_BARE_IMMUTABLE: Final = RULES.rule("M-BARE-IMMUTABLE", "MUST NOT", "keyword")
@@ -118,7 +123,12 @@ def bare_message_altered(way: Way, name: str, how: str) -> Finding:
     How to mend it: Forward the octets of properties, application-properties and body as you received them. Do
     not decode and encode these sections again, and do not merge or split body sections.
     """
-    return way.finding(M_BARE_IMMUTABLE, f"the message is forwarded {how}", {"section": name})
+    return way.finding(
+        M_BARE_IMMUTABLE,
+        f"the message is forwarded {how}; an intermediary must forward the "
+        "bare message unchanged, octet for octet",
+        {"section": name},
+    )
 
 
 T_MAP_ORDER: Final = RULES.rule("T-MAP-ORDER", "MUST", "lower-case")
@@ -143,7 +153,8 @@ def entries_shuffled(way: Way) -> Finding:
     """
     return way.finding(
         T_MAP_ORDER,
-        "the message is forwarded with its application-properties in another order",
+        "the message is forwarded with its application-properties in another order, although the order of "
+        "a map is significant",
         {"section": "application-properties"},
     )
 
@@ -169,7 +180,8 @@ def annotations_dropped(way: Way, count: int) -> Finding:
     """
     return way.finding(
         M_ANN_PROPAGATE,
-        f"the message is forwarded without {count} of its message-annotations",
+        f"the message is forwarded without {count} of its message-annotations, which an intermediary must "
+        "forward",
         {"missing": count},
     )
 
@@ -224,7 +236,7 @@ def sent_after_its_time(way: Way, ttl: i64) -> Finding:
     seconds = way.waited() / 1_000_000_000
     return way.finding(
         M_HDR_TTL_EXPIRED,
-        f"the message is forwarded after {seconds:.1f} s, but its ttl is {ttl} ms",
+        f"the message is forwarded after {seconds:.1f} s, although its ttl of {ttl} ms has expired",
         {"ttl": int(ttl)},
     )
 

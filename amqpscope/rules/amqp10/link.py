@@ -131,7 +131,8 @@ def handle_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     if link.whole:
         case.report(
             L_HANDLE_INUSE,
-            f"handle {body.handle} has been in use since packet {link.attachment.packet}",
+            f"the attach uses handle {body.handle}, which has been in use since packet "
+            f"{link.attachment.packet}",
             CERTAIN,
             {"handle": body.handle},
             [int(link.attachment.packet)],
@@ -220,7 +221,11 @@ def unsettled_map_of_receiver_with_null(case: Case10) -> None:
     attach. If you kept a part of the data of a delivery, list the delivery with the state `received`. If you
     hold an outcome, list the delivery with this outcome.
     """
-    case.report(M_RES_NULLRCV_KEEP, "a receiver's unsettled map has a null value")
+    case.report(
+        M_RES_NULLRCV_KEEP,
+        "the receiver's unsettled map lists a delivery with the value null, "
+        "but a receiver should leave out such a delivery",
+    )
 
 
 def _judge_unsettled_map(case: Case10, body: Attach) -> None:
@@ -271,7 +276,8 @@ def name_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     if link.handle != UNKNOWN and link.handle != body.handle and link.whole:
         case.report(
             L_NAME_UNIQUE,
-            f"the link name has been in use on handle {link.handle} since packet {link.attachment.packet}",
+            f"the attach uses a link name that has been in use on handle {link.handle} since packet "
+            f"{link.attachment.packet}",
             POSSIBLE,
             {"handle": int(link.handle)},
             [int(link.attachment.packet)],
@@ -388,8 +394,9 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
         credit = limits.newest() - link.credit.count
         case.report(
             L_CREDIT,
-            f"a delivery is sent with link-credit {credit}: delivery-count is {raw(link.credit.count)}, "
-            f"and the receiver has granted credit up to delivery-count {raw(limits.newest())}",
+            "a delivery is sent although no link-credit is left: the receiver's credit ends at "
+            f"delivery-count {raw(limits.newest())}, and the sender's delivery-count is already "
+            f"{raw(link.credit.count)}",
             certainty,
             {"link_credit": int(credit), "delivery_count": int(raw(link.credit.count))},
             [int(limits.newest_packet())],
@@ -429,7 +436,8 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     if theirs is not None and theirs.incomplete_unsettled and not body.resume and link.open is None:
         case.report(
             L_INCOMPLETE_NONEW,
-            "a new delivery is sent although the receiver's attach has incomplete-unsettled=true",
+            "a new delivery is sent, but the receiver's attach has incomplete-unsettled=true, so only "
+            "resumed deliveries are allowed",
             attach_read(case, link),
         )
 
@@ -699,8 +707,8 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
             newer = limits.newest() > link.credit.drain_limit or int(count) in limits.bounds
             case.report(
                 L_DRAIN_STATE,
-                f"delivery-count advances to {body.delivery_count} for the drain, but link-credit is still "
-                f"{body.link_credit}",
+                f"the sender drains the link and advances delivery-count to {body.delivery_count}, but the "
+                f"flow still has link-credit {body.link_credit} instead of 0",
                 POSSIBLE if newer else CERTAIN,
                 evidence,
             )
@@ -710,8 +718,8 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
             sure = link.credit.uncounted == 0 and link.open is None
             case.report(
                 L_DRAIN_STATE,
-                f"link-credit is 0, but delivery-count is {body.delivery_count}; the drain has to advance "
-                f"delivery-count to {raw(least)}",
+                "the sender drains the link and sets link-credit to 0, but delivery-count is "
+                f"{body.delivery_count} and must be at least {raw(least)}",
                 CERTAIN if sure else POSSIBLE,
                 evidence,
             )

@@ -156,7 +156,12 @@ def bodies_of_several_kinds(case: Case10, names: list[str]) -> None:
     How to mend it: Choose one kind for the body: one or more data sections, one or more amqp-sequence
     sections, or a single amqp-value section. Clear the old body before you set a body of another kind.
     """
-    case.report(M_BODY_NOMIX, "the message mixes kinds of body sections", CERTAIN, {"sections": names[:16]})
+    case.report(
+        M_BODY_NOMIX,
+        "the body of the message has sections of more than one kind",
+        CERTAIN,
+        {"sections": names[:16]},
+    )
 
 
 M_BODY_ONEVALUE: Final = RULES.rule(
@@ -179,7 +184,7 @@ def several_values_as_body(case: Case10, names: list[str], count: int) -> None:
     """
     case.report(
         M_BODY_ONEVALUE,
-        f"the message has {count} amqp-value sections",
+        f"the message has {count} amqp-value sections, but only one is allowed",
         CERTAIN,
         {"sections": names[:16]},
     )

@@ -99,7 +99,8 @@ def _disagree(case: Case10, rule: str, certainty: i64) -> None:
     theirs = _written(me.headers.theirs)
     case.report(
         rule,
-        f"{what}, but the protocol headers differ: {own} from this peer, {theirs} from the other peer",
+        f"{what} although the protocol headers differ ({own} from this peer, {theirs} from the other peer); "
+        "the peer must close the connection instead",
         certainty,
         {"header": own, "peer_header": theirs},
         [int(me.headers.their_packet)],
@@ -160,7 +161,8 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     me = case.me
     case.report(
         C_HDR_UNPARSED,
-        f"{case.record.frame.name} is sent, but the client's stream does not begin with a protocol header",
+        f"{case.record.frame.name} is sent although the client's stream does not begin with a protocol "
+        "header; the server must close the connection instead",
         certainty,
         {"connection_state": me.state},
         [int(me.headers.unparsed_packet)],
@@ -201,8 +203,8 @@ def client_waits_for_the_header(case: Case10) -> None:
     if me.stalls.free(me.headers.their_time, case.record.time) >= HEADER_PATIENCE:
         case.report(
             C_HDR_CLIENT_NOW,
-            f"the client's protocol header is sent {waited / 1_000_000_000:.3f} s after the "
-            "server's protocol header",
+            f"the client's protocol header is sent {waited / 1_000_000_000:.3f} s after the server's "
+            "protocol header, but must be sent as soon as the TCP connection is established",
             POSSIBLE,
             {"waited_ms": int(waited // 1_000_000)},
             [int(me.headers.their_packet)],
@@ -303,8 +305,8 @@ def reused_after_both_closes(case: Case10) -> None:
     me = case.me
     case.report(
         C_CLOSE_NOREUSE,
-        "a protocol header is sent after both peers have sent close; the other peer's close is in packet "
-        f"{case.peer.closing.packet}",
+        "a protocol header is sent on a connection on which both peers have already sent close; the other "
+        f"peer's close is in packet {case.peer.closing.packet}",
         CERTAIN if me.closing.stands else POSSIBLE,
         {"connection_state": me.state},
         [int(me.closing.packet), int(case.peer.closing.packet)],
@@ -349,7 +351,8 @@ def reset_after_another_header(case: Case10) -> None:
     """
     case.report(
         C_HDR_MISMATCH_READ,
-        "the connection is reset after the two peers sent different protocol headers",
+        "the peer resets the connection after the two peers sent different protocol headers, instead of "
+        "reading until the other peer ends its stream",
         POSSIBLE,
         {"peer_header": _written(case.me.headers.theirs)},
         [int(case.me.headers.their_packet)],

@@ -12,7 +12,7 @@ from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import ATTACHED
-from dissectors.wording import are, count
+from dissectors.wording import count
 
 __all__ = ["RULES", "judge_leaving"]
 
@@ -40,8 +40,8 @@ def left_without_resuming(case: Case10, link: LinkEnd, lacking: int) -> None:
     """
     case.report(
         D_RESUME_BOTH,
-        f"{count(lacking, 'delivery')} {are(lacking)} unsettled in the attaches of both peers, but "
-        "not resumed",
+        f"the sender closes the link without resuming {count(lacking, 'delivery')} that the unsettled maps "
+        "of both peers list",
         POSSIBLE,
         {"not_resumed": lacking},
         [int(link.attachment.packet)],
@@ -71,8 +71,8 @@ def left_without_confirming(case: Case10, link: LinkEnd, lacking: int) -> None:
     """
     case.report(
         M_RES_TERMRCV,
-        f"{count(lacking, 'delivery')} with an outcome in the receiver's unsettled map "
-        f"{are(lacking)} not resumed",
+        f"the sender closes the link without resuming {count(lacking, 'delivery')} for which the receiver's "
+        "unsettled map has an outcome",
         POSSIBLE,
         {"not_resumed": lacking},
         [int(link.attachment.packet)],
@@ -108,10 +108,11 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     the message again as a new delivery without resume=true. You need not send the message again if the
     application accepts its loss.
     """
+    what = "the message" if lacking == 1 else "the messages"
     case.report(
         M_RES_RESEND_MUST,
-        f"{count(lacking, 'delivery')} that the receiver's unsettled map does not list "
-        f"{are(lacking)} not sent again",
+        f"the receiver's unsettled map lacks {count(lacking, 'unsettled delivery')} of the sender, and the "
+        f"sender closes the link without sending {what} again",
         POSSIBLE,
         {"not_sent": lacking},
         [int(link.attachment.packet)],

@@ -110,7 +110,7 @@ def received_beyond_what_was_sent(case: Case10, delivery: Delivery, state: Recei
     case.report(
         M_RECEIVED_POS,
         f"the state `received` has section-number {state.section_number} and section-offset "
-        f"{state.section_offset}, but only {delivery.octets} octets were sent",
+        f"{state.section_offset}, but only {delivery.octets} octets of the delivery were sent",
         CERTAIN,
         {"octets": int(delivery.octets), "delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -175,7 +175,8 @@ def disposition_of_an_incomplete_delivery(case: Case10, delivery: Delivery) -> N
     """
     case.report(
         D_DISP_PARTIAL,
-        "the sender sends a disposition for a delivery that is not complete yet",
+        "the sender sends a disposition for a delivery that is not complete yet; the state should be on "
+        "the next transfer instead",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -228,7 +229,8 @@ def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> No
     """
     case.report(
         D_SND_SPONT,
-        f"the sender settles a delivery with {_outcome(state)}, but the receiver has sent no outcome",
+        f"the sender settles a delivery with {_outcome(state)}, but the receiver has not confirmed this "
+        "outcome yet",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],

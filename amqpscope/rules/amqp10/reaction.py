@@ -85,8 +85,8 @@ def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) ->
     """
     case.report(
         C_CLOSE_REASON,
-        f"close has no error, but the fault in packet {pending_error.packet} calls for a close with "
-        f"{pending_error.condition}",
+        f"close has no error, but the other peer's fault in packet {pending_error.packet} calls for a close "
+        f"with the error {pending_error.condition}",
         POSSIBLE,
         {"connection_state": case.me.state},
         [int(pending_error.packet)],
@@ -100,9 +100,9 @@ def _tell(case: Case10, pending_error: PendingErrorResponse, certainty: i64) -> 
         certainty = POSSIBLE
     case.report(
         rule,
-        f"{case.record.frame.name} is sent, but the correct answer to the fault in packet "
-        f"{pending_error.packet} is {'an' if pending_error.due == END else 'a'} {pending_error.due} with "
-        f"{pending_error.condition}",
+        f"{case.record.frame.name} is sent after the other peer's fault in packet {pending_error.packet}, "
+        f"but the correct answer to this fault is {'an' if pending_error.due == END else 'a'} "
+        f"{pending_error.due} with {pending_error.condition}",
         certainty,
         {"due": pending_error.due, "condition": pending_error.condition},
         [int(pending_error.packet)],

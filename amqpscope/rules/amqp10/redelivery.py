@@ -161,7 +161,8 @@ def counted_though_accepted(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_ACC_COUNT,
-        f"the message has delivery-count {count}, but had delivery-count {fate.count} when it was accepted",
+        f"the message has delivery-count {count}, but had delivery-count {fate.count} when it was accepted, "
+        "and the outcome `accepted` must not raise this count",
         fate,
         count,
     )
@@ -194,7 +195,8 @@ def counted_though_released(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_REL_COUNT,
-        f"the message has delivery-count {count}, but had delivery-count {fate.count} when it was released",
+        f"the message has delivery-count {count}, but had delivery-count {fate.count} when it was released, "
+        "and the outcome `released` must not raise this count",
         fate,
         count,
     )
@@ -229,7 +231,7 @@ def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
         case,
         M_MOD_COUNT,
         f"the delivery with delivery-count {fate.count} failed, but the message is sent again with "
-        f"delivery-count {count}, which is not higher",
+        f"delivery-count {count} instead of a higher count",
         fate,
         count,
     )
@@ -263,8 +265,8 @@ def not_counted_though_rejected(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_REJ_COUNT,
-        f"the message was rejected with delivery-count {fate.count}, but is sent again with "
-        f"delivery-count {count}, which is not higher",
+        f"the message was rejected with delivery-count {fate.count}, but is sent again with delivery-count "
+        f"{count} instead of a higher count",
         fate,
         count,
     )
@@ -332,8 +334,8 @@ def error_of_rejection_not_annotated(case: Case10, fate: Fate, count: int) -> No
     _report(
         case,
         M_REJ_ANNOTATE,
-        f"the message was rejected with an error in packet {fate.packet}, but it is sent again without "
-        "this error",
+        f"the message was rejected with an error in packet {fate.packet}, but is sent again without this "
+        "error, which the message should carry",
         fate,
         count,
     )
@@ -368,8 +370,8 @@ def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -
     _report(
         case,
         M_MOD_NOTHERE,
-        "the message is sent again, although the receiver set undeliverable-here=true (packet "
-        f"{fate.packet})",
+        "the message is sent again on the same link, although the receiver set undeliverable-here=true "
+        f"(packet {fate.packet})",
         fate,
         count,
     )
@@ -440,8 +442,9 @@ def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -
     _report(
         case,
         M_DEFAULT_OUTCOME,
-        f"the message is sent again, although its earlier delivery (packet {fate.packet}) was settled "
-        "without an outcome, and the default-outcome of the source is `accepted`",
+        f"the message is sent again, although its earlier delivery (packet {fate.packet}) counts as "
+        "accepted: the delivery was settled without an outcome, and the default-outcome of the source is "
+        "`accepted`",
         fate,
         count,
     )
@@ -477,8 +480,8 @@ def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         TX_RET_DEFAULT,
-        "the message is sent again after the rollback, although its earlier delivery (packet "
-        f"{fate.packet}) is settled, and the default-outcome of the source is `accepted`",
+        f"the message is sent again after the rollback, although its earlier delivery (packet {fate.packet}) "
+        "counts as accepted: the delivery is settled, and the default-outcome of the source is `accepted`",
         fate,
         count,
     )

@@ -67,8 +67,8 @@ def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> 
     """
     case.report(
         M_ANN_XOPT_IGNORE,
-        "the receiver detaches the link with amqp:not-implemented, although the keys of all annotations "
-        "that it received begin with `x-opt-`",
+        "the receiver detaches the link with amqp:not-implemented, although all received annotation keys "
+        "begin with `x-opt-`, and unknown keys of this form must be ignored",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -105,7 +105,8 @@ def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     """
     case.report_once(
         M_ANN_UNKNOWN_DETACH,
-        "the receiver accepts a message with a reserved annotation key that no known specification defines",
+        "the receiver accepts a message with a reserved annotation key that no known specification "
+        "defines, instead of detaching the link with amqp:not-implemented",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -168,8 +169,8 @@ def accepted_refused(case: Case10, condition: str) -> None:
     """
     case.report(
         M_OUTCOMES_ACCEPTED,
-        "the sender detaches the link with an error just after the receiver sends the outcome `accepted`, "
-        "which is allowed because the sender's source lists no outcomes",
+        "the receiver sends the outcome `accepted`, which is allowed because the sender's source lists no "
+        "outcomes, but the sender then detaches the link with an error",
         POSSIBLE,
         {"condition": condition},
     )
@@ -196,7 +197,8 @@ def empty_array_refused(case: Case10, field: str, condition: str) -> None:
     """
     case.report(
         T_COMP_MULT_EMPTY,
-        f"the other peer's field {field} is an empty array, and the peer answers with the error {condition}",
+        f"the other peer's field {field} is an empty array, which should be treated like null, but the peer "
+        f"answers with the error {condition}",
         POSSIBLE,
         {"field": field, "condition": condition},
     )

@@ -39,8 +39,8 @@ def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> N
     """
     case.report(
         D_RESUME_TGTONLY,
-        "the receiver's unsettled map lists a delivery again, but the sender's previous attach did not list "
-        "this delivery",
+        "the receiver's unsettled map lists a delivery that counts as settled, because the sender's "
+        "previous attach did not list this delivery",
         certainty,
         {"delivery_tag": tag[:32].hex()},
     )
@@ -79,8 +79,8 @@ def outcome_of_what_is_to_be_ignored(case: Case10, number: i64) -> None:
     """
     case.report(
         D_RESUME_IGNORE,
-        f"the receiver sends a disposition for the resumed delivery {raw(number)}, although the receiver's "
-        "unsettled map did not list the delivery",
+        f"the receiver sends a disposition for the resumed delivery {raw(number)}, but must ignore this "
+        "delivery, because the receiver's unsettled map did not list the delivery",
         CERTAIN,
         {"delivery_id": int(raw(number))},
     )
@@ -107,7 +107,10 @@ def outcome_not_echoed(case: Case10, number: i64, own: object, state: object) ->
     of = f"the sender's outcome of delivery {raw(number)}"
     what = f"the receiver repeats {of} but does not settle the delivery"
     if state != own:
-        what = f"{of} is {quoted(own)}, but the receiver sends {quoted(state)}"
+        what = (
+            f"{of} is {quoted(own)}, but the receiver sends {quoted(state)} instead of repeating the "
+            "sender's outcome"
+        )
     case.report(
         M_RES_DIFFER_ECHO,
         what,

@@ -53,8 +53,8 @@ def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, cer
     """
     case.report(
         M_RES_TERMRCV_STATE,
-        f"the receiver lists the outcome {quoted(theirs)}, but the transfer with resume=true "
-        "carries no outcome",
+        f"the receiver's unsettled map lists the outcome {quoted(theirs)}, but the transfer that resumes "
+        "the delivery carries no outcome",
         certainty,
         {"receiver_state": state_name(theirs)},
         [int(link.attachment.packet)],
@@ -80,7 +80,8 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     """
     case.report(
         M_RES_BOTHTERM,
-        f"both peers list the outcome {quoted(theirs)}, but the delivery is resumed without settled=true",
+        f"the unsettled maps of both peers list the outcome {quoted(theirs)}, but the delivery is resumed "
+        "without settled=true",
         POSSIBLE,
         {"receiver_state": state_name(theirs), "sender_state": state_name(theirs)},
         [int(link.attachment.packet)],
@@ -107,8 +108,9 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     """
     case.report(
         M_RES_DIFFER,
-        f"the receiver lists the outcome {quoted(theirs)} and the sender lists {quoted(own)}, but the "
-        "transfer does not carry the sender's outcome",
+        f"the receiver's unsettled map lists the outcome {quoted(theirs)} and the sender's unsettled map "
+        f"lists {quoted(own)}, but the transfer that resumes the delivery does not carry the sender's "
+        "outcome",
         certainty,
         {"receiver_state": state_name(theirs), "sender_state": state_name(own)},
         [int(link.attachment.packet)],
@@ -159,7 +161,8 @@ def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object)
     """
     case.report(
         M_RES_TERMMAP,
-        f"the sender lists the outcome {quoted(own)} for a delivery, but sends data of the delivery again",
+        f"the sender's unsettled map lists the outcome {quoted(own)} for a delivery, but the sender sends "
+        "data of this delivery again",
         POSSIBLE,
         {"sender_state": state_name(own)},
         [int(link.attachment.packet)],
@@ -192,8 +195,8 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     """
     case.report(
         M_RES_ABORT_LOST,
-        f"the sender lists the outcome {quoted(own)} for a delivery that is incomplete at the receiver, but "
-        "does not abort the delivery",
+        f"the sender's unsettled map lists the outcome {quoted(own)} for a delivery that is incomplete at "
+        "the receiver, but the sender does not abort the delivery",
         certainty,
         {"sender_state": state_name(own)},
         [int(link.attachment.packet)],
@@ -290,9 +293,9 @@ def resumed_at_another_position(
     """
     case.report(
         M_RES_START,
-        f"the delivery is resumed at {position_text(start)}, but "
-        f"the earliest position of the sender is {position_text(own)}, and the receiver needs data from "
-        f"{position_text(theirs)} on",
+        f"the delivery is resumed at {position_text(start)}, but must be resumed at or after "
+        f"{position_text(own)}, the sender's earliest position, and at or before {position_text(theirs)}, "
+        "the position that the receiver needs next",
         certainty,
         {
             "position": position_text(start),
@@ -363,7 +366,8 @@ def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> Non
     """
     case.report(
         D_RESUME_OMIT,
-        "a delivery is resumed from its start without any data"
+        "a delivery is resumed from its start without any data, although the receiver may have none of the "
+        "data"
         if octets == 0
         else f"a delivery is resumed from its start with {octets} octets instead of {before}",
         certainty,

@@ -87,7 +87,7 @@ def resumed_without_being_unsettled(case: Case10, link: LinkEnd, body: Transfer)
     if not link.resumption.listed or tag not in link.resumption.listed:
         case.report(
             D_RESUME_LOCAL,
-            "the sender resumes a delivery that its attach does not list as unsettled",
+            "the sender resumes a delivery that the unsettled map in the sender's own attach does not list",
             CERTAIN,
             {"unsettled": 0 if not link.resumption.listed else len(link.resumption.listed)},
             [int(link.attachment.packet)],
@@ -167,7 +167,8 @@ def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certa
     """
     case.report(
         M_RES_RESEND_NEW,
-        "the sender resumes a delivery that the receiver's attach does not list",
+        "the sender resumes a delivery that the receiver's attach does not list, instead of sending the "
+        "message again without resume=true",
         certainty,
         {"resume": True},
         [int(link.attachment.packet)],

@@ -100,7 +100,10 @@ def no_header_after_the_outcome(case: Case10) -> None:
     name = case.record.frame.name
     message = f"{_frame(name)} is sent after the sasl-outcome, but the AMQP header has to come first"
     if name == "header":
-        message = "the protocol header for SASL is sent again after the sasl-outcome"
+        message = (
+            "the protocol header for SASL is sent again after the sasl-outcome, instead of the "
+            "header for AMQP or TLS"
+        )
     case.report(SA_OK_HDR, message)
 
 
@@ -234,7 +237,10 @@ def frame_with_extended_header(case: Case10) -> None:
     octet 8.
     """
     if case.record.frame.extended_header:
-        case.report(SA_FRAME_DOFF, "the SASL frame has octets between its header and its body")
+        case.report(
+            SA_FRAME_DOFF,
+            "the SASL frame has octets between its header and its body, so its data offset is not 2",
+        )
 
 
 SA_FRAME_BYTES67: Final = RULES.rule("SA-FRAME-BYTES67", "SHOULD", "keyword", octets=True)
@@ -392,7 +398,7 @@ def response_without_challenge(case: Case10) -> None:
     mechanism into the initial-response field of sasl-init, not into a sasl-response.
     """
     if case.me.sasl.challenges <= 0 and case.me.whole:
-        case.report(SA_SEQ_RESP, "a sasl-response is sent, but no sasl-challenge waits for an answer")
+        case.report(SA_SEQ_RESP, "a sasl-response is sent that answers no sasl-challenge")
 
 
 SA_INIT_UNSUP: Final = RULES.rule("SA-INIT-UNSUP", "MUST", "keyword", by="server")
@@ -423,8 +429,8 @@ def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
         return
     case.report(
         SA_INIT_UNSUP,
-        f"the server sends {case.record.frame.name}, although the client chose a mechanism that the server "
-        "did not offer",
+        f"the server sends {case.record.frame.name} instead of an authentication failure, although the "
+        "client chose a mechanism that the server did not offer",
         CERTAIN,
         {"offered": [str(name) for name in offered.sasl_server_mechanisms[:16]]},
     )
@@ -490,7 +496,10 @@ def frame_after_outcome(case: Case10) -> None:
     data for the client after a successful authentication, put this data into additional-data of the
     sasl-outcome.
     """
-    case.report(SA_SEQ_OUTCOME, f"{case.record.frame.name} is sent after the sasl-outcome")
+    case.report(
+        SA_SEQ_OUTCOME,
+        f"{case.record.frame.name} is sent after the sasl-outcome, which must be the last SASL frame",
+    )
 
 
 def judge_frame(case: Case10) -> None:
@@ -574,7 +583,8 @@ def reset_after_failure(case: Case10) -> None:
     if outcome is not None and outcome.code is not None and outcome.code != 0:
         case.report(
             SA_FAIL_CLOSE,
-            f"the connection is reset after an unsuccessful sasl-outcome with code {_code(outcome.code)}",
+            "the peer resets the connection after an unsuccessful sasl-outcome with code "
+            f"{_code(outcome.code)}, instead of reading until the other peer ends its stream",
             POSSIBLE,
             {"outcome_code": outcome.code},
         )

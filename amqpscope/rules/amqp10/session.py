@@ -202,7 +202,8 @@ def remote_channel_of_a_new_session(case: Case10, number: int) -> None:
     """
     case.report(
         S_BEGIN_LOCALNULL,
-        f"begin has remote-channel {number}, but no begin of the other peer waits for an answer",
+        f"begin has remote-channel {number}, but answers no begin of the other peer: the begin of a new "
+        "session must leave remote-channel null",
         CERTAIN,
         {"remote_channel": number},
     )
@@ -237,7 +238,8 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
             me.used_channels().high_reported = True
             case.report(
                 S_CH_LOWEST,
-                f"the begin uses channel {channel}, although channel {lower} is unused",
+                f"the begin uses channel {channel} instead of channel {lower}, which is the lowest unused "
+                "channel",
                 CERTAIN,
                 {"channel": channel, "lowest_unused": lower},
             )
@@ -409,7 +411,7 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
             if sent != 1
             else "the other peer has sent one transfer"
         )
-        wrong = f"{wrong}, so the next transfer has transfer-id {raw(session.incoming.next_id)}"
+        wrong = f"{wrong}, so next-incoming-id can be at most {raw(session.incoming.next_id)}"
     elif count < session.incoming.stated_id and not session.incoming.set_back:
         wrong = f"the previous flow already had next-incoming-id {raw(session.incoming.stated_id)}"
     if wrong:
@@ -438,7 +440,7 @@ def session_flow_with_delivery_count(case: Case10) -> None:
     How to mend it: Leave delivery-count null in each flow that has no handle. If the flow is meant for a
     link, set the handle of that link.
     """
-    case.report(S_FLOW_NOHANDLE_DC, "the flow has a delivery-count but no handle")
+    case.report(S_FLOW_NOHANDLE_DC, "the flow has a delivery-count, which only a flow with a handle may have")
 
 
 S_FLOW_NOHANDLE_CREDIT: Final = RULES.rule(
@@ -458,7 +460,9 @@ def session_flow_with_link_credit(case: Case10) -> None:
     How to mend it: Leave link-credit null in each flow that has no handle. To grant credit, set the handle of
     the link.
     """
-    case.report(S_FLOW_NOHANDLE_CREDIT, "the flow has a link-credit but no handle")
+    case.report(
+        S_FLOW_NOHANDLE_CREDIT, "the flow has a link-credit, which only a flow with a handle may have"
+    )
 
 
 S_FLOW_NOHANDLE_AVAIL: Final = RULES.rule(
@@ -478,7 +482,9 @@ def session_flow_with_available(case: Case10) -> None:
     How to mend it: Leave the field `available` null in each flow that has no handle. If the flow is meant for
     a link, set the handle of that link.
     """
-    case.report(S_FLOW_NOHANDLE_AVAIL, "the flow sets the field `available` but has no handle")
+    case.report(
+        S_FLOW_NOHANDLE_AVAIL, "the flow sets the field `available`, which only a flow with a handle may set"
+    )
 
 
 S_FLOW_NOHANDLE_DRAIN: Final = RULES.rule(
@@ -498,7 +504,7 @@ def session_flow_with_drain(case: Case10) -> None:
     How to mend it: Leave drain unset in each flow that has no handle. To drain a link, set the handle of that
     link in the flow.
     """
-    case.report(S_FLOW_NOHANDLE_DRAIN, "the flow has drain=true but no handle")
+    case.report(S_FLOW_NOHANDLE_DRAIN, "the flow has drain=true, which only a flow with a handle may have")
 
 
 def judge_flow_alone(case: Case10, body: Flow) -> None:
@@ -590,7 +596,8 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
         if link is not None and link.handle != UNKNOWN and link.peer_handle != UNKNOWN:
             case.report(
                 S_LINK_ONE,
-                f"the link is already attached on channel {other.channel} (packet {link.attachment.packet})",
+                "the peer attaches a link that is still attached on another session, on channel "
+                f"{other.channel} (packet {link.attachment.packet})",
                 POSSIBLE,
                 {"link_state": link.state},
                 [int(link.attachment.packet)],

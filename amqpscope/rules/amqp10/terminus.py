@@ -119,7 +119,9 @@ def dynamic_source_without_address(case: Case10) -> None:
     How to mend it: Write the address of the created node into source.address of the sender's attach whenever
     that source has dynamic=true.
     """
-    case.report(M_SRC_DYN_ADDR, "a sender's attach has a dynamic source without an address")
+    case.report(
+        M_SRC_DYN_ADDR, "a sender's attach has a dynamic source without the address of the created node"
+    )
 
 
 M_TGT_DYN_ADDR: Final = RULES.rule(
@@ -140,7 +142,9 @@ def dynamic_target_without_address(case: Case10) -> None:
     How to mend it: Write the address of the created node into target.address of the receiver's attach
     whenever that target has dynamic=true.
     """
-    case.report(M_TGT_DYN_ADDR, "a receiver's attach has a dynamic target without an address")
+    case.report(
+        M_TGT_DYN_ADDR, "a receiver's attach has a dynamic target without the address of the created node"
+    )
 
 
 M_SRC_DYN_NOADDR: Final = RULES.rule(
@@ -161,7 +165,10 @@ def dynamic_source_requested_by_address(case: Case10) -> None:
     How to mend it: Leave source.address null when source.dynamic is true, and read the generated address from
     the sender's attach. To use a node with a known name, set the address and leave dynamic false.
     """
-    case.report(M_SRC_DYN_NOADDR, "a receiver requests a dynamic source and also sets its address")
+    case.report(
+        M_SRC_DYN_NOADDR,
+        "a receiver requests a dynamic source and also sets source.address, which must be null",
+    )
 
 
 M_TGT_DYN_NOADDR: Final = RULES.rule(
@@ -182,7 +189,10 @@ def dynamic_target_requested_by_address(case: Case10) -> None:
     How to mend it: Leave target.address null when target.dynamic is true, and read the generated address from
     the receiver's attach. To use a node with a known name, set the address and leave dynamic false.
     """
-    case.report(M_TGT_DYN_NOADDR, "a sender requests a dynamic target and also sets its address")
+    case.report(
+        M_TGT_DYN_NOADDR,
+        "a sender requests a dynamic target and also sets target.address, which must be null",
+    )
 
 
 M_DYNPROPS_UNSET: Final = RULES.rule(
@@ -225,7 +235,10 @@ def coordinator_resumed(case: Case10) -> None:
     How to mend it: Leave the unsettled map null in an attach whose target is a coordinator. After a control
     link is lost, attach a new control link and declare new transactions.
     """
-    case.report(TX_COORD_RESUME, "the attach of a link to a coordinator has an unsettled map")
+    case.report(
+        TX_COORD_RESUME,
+        "the attach of a link to a coordinator has an unsettled map, but such a link must not be resumed",
+    )
 
 
 M_LIFETIME_VALUE: Final = RULES.rule(

@@ -33,7 +33,9 @@ def role_reversed(case: Case10) -> None:
     me = case.me
     what = "server" if me.peer == CLIENT else "client"
     case.report(
-        TL_ROLE, f"the {me.peer} sends a {what.capitalize()}Hello, so the {me.peer} acts as the TLS {what}"
+        TL_ROLE,
+        f"the {me.peer} sends a {what.capitalize()}Hello, so the {me.peer} acts as the TLS {what}, "
+        "but the TCP client must be the TLS client",
     )
 
 

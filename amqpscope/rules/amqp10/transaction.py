@@ -112,7 +112,8 @@ def work_after_its_control_link(case: Case10, certainty: i64) -> None:
     """
     case.report(
         TX_CTRLCLOSE,
-        "a txn-id is used, although the control link of its transaction was detached before the discharge",
+        "a txn-id is used although its transaction ended when the control link was detached without a "
+        "discharge",
         certainty,
     )
 

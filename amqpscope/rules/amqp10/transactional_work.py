@@ -69,7 +69,11 @@ def acquired_under_a_transaction_not_asked_for(case: Case10) -> None:
     acquisition under this transaction. Name a transaction in a disposition only for deliveries that the
     controller posted under this transaction.
     """
-    case.report(TX_RES_ID, "the resource uses a txn-id that the controller did not use for this work")
+    case.report(
+        TX_RES_ID,
+        "the frame of the resource has a txn-id, but the controller did not put this "
+        "work under this transaction",
+    )
 
 
 TX_ACQ_UNSUPPORTED: Final = RULES.rule(
@@ -211,8 +215,8 @@ def outcome_outside_its_transaction(case: Case10, work: Work, under: Transaction
     """
     case.report(
         TX_ACQ_OUTCOME,
-        f"a delivery that was acquired under a transaction (packet {work.packet}) gets an outcome outside "
-        "the transaction",
+        f"a delivery that was acquired under a transaction (packet {work.packet}) gets an outcome without "
+        "the txn-id of this transaction",
         CERTAIN,
         {},
         [int(work.packet), int(under.declared_packet)],
@@ -292,7 +296,8 @@ def outcome_after_the_rollback(case: Case10, work: Work) -> None:
     """
     case.report(
         TX_POST_AFTER_FAIL,
-        "after the rollback, an outcome is sent for a delivery that was posted under the transaction",
+        "after the rollback, an outcome is sent for a delivery that was posted under the transaction, but "
+        "such a delivery should have no outcome",
         CERTAIN,
         {},
         [int(work.packet)],
@@ -457,8 +462,8 @@ def not_settled_after_the_discharge(case: Case10, work: Work, since: i64) -> Non
     """
     case.report(
         TX_POST_SETTLE,
-        f"a delivery that was posted under a transaction (packet {work.packet}) is not settled after the "
-        "discharge",
+        f"the controller has still not settled a delivery (packet {work.packet}) after the discharge of its "
+        "transaction",
         POSSIBLE,
         {"seconds": int((case.me.stream.last_time - since) // 1_000_000_000)},
         [int(work.packet)],

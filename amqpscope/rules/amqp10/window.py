@@ -65,7 +65,9 @@ def window_counted_from_its_own_id(case: Case10, session: SessionEnd) -> None:
     incoming-window minus your own next-outgoing-id, modulo 2^32. Do not use incoming-window unchanged as the
     remaining window.
     """
-    _tell(case, S_WIN_FORMULA, session, CERTAIN, ", counted from the flow's next-incoming-id")
+    _tell(
+        case, S_WIN_FORMULA, session, CERTAIN, "; the window must be counted from the flow's next-incoming-id"
+    )
 
 
 S_WIN_FORMULA_INIT: Final = RULES.rule(
@@ -91,7 +93,11 @@ def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
     current next-outgoing-id, modulo 2^32.
     """
     _tell(
-        case, S_WIN_FORMULA_INIT, session, CERTAIN, ", counted from the next-outgoing-id of the peer's begin"
+        case,
+        S_WIN_FORMULA_INIT,
+        session,
+        CERTAIN,
+        "; the window must be counted from the next-outgoing-id of the peer's begin",
     )
 
 
@@ -225,8 +231,9 @@ def next_incoming_id_not_taken_over(case: Case10, session: SessionEnd) -> None:
     """
     case.report(
         S_FLOW_SYNC,
-        f"the flow has a next-incoming-id below {raw(session.incoming.sync_id)}, although the other peer's "
-        f"flow (packet {session.incoming.sync_packet}) had next-outgoing-id {raw(session.incoming.sync_id)}",
+        f"the flow has a next-incoming-id below {raw(session.incoming.sync_id)}, but must take over the "
+        f"next-outgoing-id {raw(session.incoming.sync_id)} of the other peer's flow (packet "
+        f"{session.incoming.sync_packet})",
         POSSIBLE,
         {"next_incoming_id": int(raw(session.incoming.sync_id))},
         [int(session.incoming.sync_packet)],

@@ -40,9 +40,9 @@ def condition_that_the_draft_lacks(case: CaseDraft2011, condition: str) -> None:
     is already in use, the draft defines `amqp:invalid-field`. The draft has no error conditions for
     redirects, for stolen links or for frames that are too small.
     """
-    where = "only the final specification defines this condition"
+    where = "only the final specification and not the draft of April 2011 defines this condition"
     if condition not in final.ERROR_CONDITIONS:
-        where = "the draft does not define this condition"
+        where = "the draft of April 2011 defines no such condition"
     case.report(
         C_ERR_SYMBOL,
         f"the error condition begins with `amqp:`, but {where}",

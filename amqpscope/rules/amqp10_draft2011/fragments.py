@@ -119,8 +119,8 @@ def offset_that_does_not_follow(case: CaseDraft2011, fragment: SectionFragment, 
     """
     case.report(
         M_FRAG_OFFSET,
-        f"the fragment has section-offset {fragment.offset}, but {expected} octets of section "
-        f"{fragment.number} were sent before",
+        f"the fragment has section-offset {fragment.offset} instead of {expected}, the number of octets of "
+        f"section {fragment.number} that were sent before",
         CERTAIN,
         {"section_offset": int(expected)},
     )

@@ -33,7 +33,12 @@ def properties_altered(way: Way) -> Finding:
     How to mend it: Forward the properties section exactly as it was received. Put values of the broker into
     message-attrs or delivery-attrs. Do not fill or replace fields of the properties.
     """
-    return way.finding(M_PROPS_UNALTERED, "the message is forwarded with changed properties", {})
+    return way.finding(
+        M_PROPS_UNALTERED,
+        "the message is forwarded with changed properties, but an "
+        "intermediary must not change the properties",
+        {},
+    )
 
 
 M_BARE_IMMUTABLE: Final = RULES.rule("M-BARE-IMMUTABLE", "MUST", "definition")
@@ -54,7 +59,12 @@ def bare_message_altered(way: Way) -> Finding:
     How to mend it: Forward all sections between properties and footer as you received them. Put values of the
     broker into message-attrs or delivery-attrs of the header or footer.
     """
-    return way.finding(M_BARE_IMMUTABLE, "the message is forwarded with other application data", {})
+    return way.finding(
+        M_BARE_IMMUTABLE,
+        "the message is forwarded with other application data, but an "
+        "intermediary must not change the application data",
+        {},
+    )
 
 
 M_ANN_PROPAGATE: Final = RULES.rule("M-ANN-PROPAGATE", "MUST", "keyword")
@@ -78,7 +88,8 @@ def attributes_dropped(way: Way, missing: int) -> Finding:
     """
     return way.finding(
         M_ANN_PROPAGATE,
-        f"the message is forwarded without {count(missing, 'entry')} of its message-attrs",
+        f"the message is forwarded without {count(missing, 'entry')} of its message-attrs, which an "
+        "intermediary must forward",
         {"missing": missing},
     )
 
@@ -106,7 +117,8 @@ def sent_after_its_time(way: Way, ttl: int, waited: int) -> Finding:
     """
     return way.finding(
         M_HDR_TTL_EXPIRED,
-        f"the message is forwarded after {waited / 1_000_000_000:.1f} s, but its ttl is {ttl} ms",
+        f"the message is forwarded after {waited / 1_000_000_000:.1f} s, although its ttl of {ttl} ms has "
+        "expired",
         {"ttl": ttl},
     )
 

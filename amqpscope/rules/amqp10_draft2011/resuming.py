@@ -52,7 +52,8 @@ def data_left_out(case: CaseDraft2011, link: LinkEnd, what: str, transferred: in
     """
     case.report(
         D_RESUME_OMIT,
-        f"the resumed delivery {what}, but the receiver's bytes-transferred is {transferred}",
+        f"the resumed delivery {what}, but the receiver has received only {transferred} octets "
+        "(bytes-transferred)",
         POSSIBLE,
         {"bytes_transferred": transferred},
         [int(link.attachment.packet)],

@@ -109,11 +109,17 @@ def _request(
         return
     known.request(transfer, name)
     if bodies > 1:
-        rules.request_in_another_form(case, name, f"in a message with {bodies} sections of application data")
+        rules.request_in_another_form(
+            case,
+            name,
+            f"in a message with {bodies} sections of application data, not in a single amqp-data section",
+        )
     elif place != _AMQP_DATA:
-        rules.request_in_another_form(case, name, f"in a section with section-code {place}")
+        rules.request_in_another_form(
+            case, name, f"in a section with section-code {place}, not in an amqp-data section"
+        )
     elif values > 1:
-        rules.request_in_another_form(case, name, f"in a section with {values} values")
+        rules.request_in_another_form(case, name, f"in a section with {values} values instead of one value")
     sure = not known.unsure and case.me.whole and case.peer.whole
     if name == "declare":
         others = sum(1 for one in known.live.values() if one == session)
@@ -194,11 +200,15 @@ def _disposition(
 def _refusal(outcome: object) -> str:
     """What is wrong with an outcome as the answer to a request that fails; "" if nothing is."""
     if isinstance(outcome, (draft.Released, draft.Modified)):
-        return f"the outcome `{outcome.definition().name}`"
+        return f"the outcome `{outcome.definition().name}`, not with the outcome `rejected`"
     if isinstance(outcome, draft.Rejected):
         error = outcome.error
         condition = "" if error is None or error.condition is None else str(error.condition)
         if not condition.startswith(_ERRORS):
-            error_text = f"the error {condition[:64]}" if condition else "no error"
-            return f"the outcome `rejected` and {error_text}"
+            error_text = (
+                f" and the error {condition[:64]}, which is not a transaction error"
+                if condition
+                else ", but without an error"
+            )
+            return f"the outcome `rejected`{error_text}"
     return ""

@@ -322,8 +322,8 @@ def discharged_with_credit_left(case: CaseDraft2011, name: str, credit: int) -> 
     """
     case.report(
         TX_ACQ_CREDIT,
-        f"a transaction is discharged while link '{name}' still has link-credit to acquire messages "
-        "for the transaction",
+        f"a transaction is discharged, but link '{name}' still has link-credit for acquiring messages under "
+        "this transaction",
         POSSIBLE,
         {"link_credit": credit},
     )

@@ -70,8 +70,8 @@ def deliveries_interleave(case: CaseDraft2011, delivery: Delivery) -> None:
     """
     case.report(
         D_NOINTERLEAVE,
-        "a transfer has another delivery-tag, although the delivery that began in packet "
-        f"{delivery.packet} is still incomplete",
+        "a transfer with another delivery-tag begins a new delivery, although the delivery that began in "
+        f"packet {delivery.packet} is still incomplete",
         CERTAIN,
         None,
         [int(delivery.packet)],
