@@ -51,9 +51,9 @@ def test_a_ladder() -> None:
         " 13 │── transfer #0 q 10 octets body=amqp-value tag=0x00000000 ───────────────→│",
         "    │   2.0 s later                                                            │",
         " 14 │══ transfer #1 q 10 octets body=amqp-value tag=0x00000001 ═══════════════→│",
-        "    │   × amqp10/L-CREDIT: a delivery is sent with link-credit 0:              │",
-        "    │     delivery-count is 1, and the receiver has granted credit up to       │",
-        "    │     delivery-count 1                                                     │",
+        "    │   × amqp10/L-CREDIT: a delivery is sent although no link-credit is       │",
+        "    │     left: the receiver's credit ends at delivery-count 1, and the        │",
+        "    │     sender's delivery-count is already 1                                 │",
         " 15 │── close ────────────────────────────────────────────────────────────────→│",
         " 16 │←──────────────────────────────────────────────────────────────── close ──│",
     ]
@@ -65,7 +65,7 @@ def test_what_is_absent_has_an_arrow_where_the_stream_ended() -> None:
     d.client.fin()
     *_, arrow, finding = drawn(d.pcap())
     assert arrow == "  8 │══ end of stream ════════════════════════════════════════════════════════→│"
-    assert finding.strip(" │") == "× possible amqp10/C-CLOSE-SENT: the client ends its stream without close"
+    assert finding.strip(" │") == "× possible amqp10/C-CLOSE-SENT: the stream ends without close"
 
 
 def test_the_end_of_a_stream_stands_among_the_frames_of_the_other_one() -> None:

@@ -249,8 +249,8 @@ class ChannelWatch(Watch091):
             state.subject,
             PEERS[side],
             packet,
-            f"the {PEERS[side]} {'stopped' if ended else 'has stopped'} all messages on {state.subject} for "
-            f"{duration(seconds)} (channel.flow with active=0)",
+            f"the {PEERS[side]} {'stopped' if ended else 'has stopped'} all the messages on "
+            f"{state.subject} for {duration(seconds)} (channel.flow with active=0)",
             {"active": 0, "resumed": False},
             seconds=seconds,
             ended=ended,

@@ -38,7 +38,7 @@ C_CLOSE_SENT: Final = RULES.rule(
 
 
 def stream_ended_without_close(case: Case10) -> None:
-    """A peer ends its stream without close.
+    """A peer ends its TCP stream without sending close.
 
     Demands: A peer must send close before it ends the connection.
     Source: transport.xml section connections > Closing a Connection; transport.xml section performatives >
@@ -58,7 +58,7 @@ def stream_ended_without_close(case: Case10) -> None:
         return
     case.report(
         C_CLOSE_SENT,
-        "the peer ends its stream without close",
+        "the stream ends without close",
         POSSIBLE,
         {"connection_state": case.me.state},
     )
