@@ -107,7 +107,7 @@ def draw(
             metavar="PACKET",
             min=1,
             show_default=False,
-            help="Draw only the frames before and after this packet on the same connection.",
+            help="Draw only frames near this packet, on the connection of this packet.",
         ),
     ] = None,
     compare: Annotated[

@@ -148,8 +148,8 @@ class LiveOptions(OptionGroup):
             rich_help_panel=_END,
             show_default=False,
             help=(
-                "Begin the recording this long before the finding, for example 10s. From the time before "
-                "the finding, the recording keeps at most 128 MiB of packets. The option needs --until and "
+                "Begin the recording this long before the finding, for example 10s. Of the packets before "
+                "the finding, the recording keeps the last 128 MiB. The option needs --until and "
                 f"-w. [default: {BEFORE}s]"
             ),
         ),

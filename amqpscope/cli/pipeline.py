@@ -187,9 +187,9 @@ def run(
             "--replace",
             metavar="date=YYYY-MM-DD",
             show_default=False,
-            help="Remove the rows of all captures that begin on this day (UTC), with any tag. Then add the "
-            "captures in SOURCE, as --append does. SOURCE must contain all captures with packets of "
-            "this day. The rows of other days are kept.",
+            help="Remove the rows of all captures that begin on this day (UTC), whether or not the rows have "
+            "a tag. Then analyze the captures in SOURCE, and add their rows to the tables. SOURCE must "
+            "contain all captures with packets of this day. The rows of other days are kept.",
         ),
     ] = None,
     master: Master = None,
@@ -241,8 +241,8 @@ def run(
             min=1,
             rich_help_panel=HOW_PANEL,
             help=(
-                "Let several Spark tasks read one large capture file. Each task reads a section of the "
-                "file that has this size, in MiB."
+                "Let several Spark tasks read one large capture file. Each task reads one section of the "
+                "file. The option sets the size of these sections in MiB."
             ),
         ),
     ] = 128,

@@ -183,7 +183,7 @@ def proxy(
     ] = None,
     live: LiveOptions,
 ) -> int:
-    """Forward connections to a server without changes, and show and check their frames."""
+    """Forward all octets between clients and a server, and show and check the frames."""
     target = parse_address("--to", to, _TLS_PORT if to_tls else _PORT)
     place = parse_address("--listen", listen, _LISTEN_PORT)
     if not allow_remote and not is_loopback(place[0]):

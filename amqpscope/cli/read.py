@@ -205,8 +205,8 @@ def read(
             min=1,
             rich_help_panel=_HOW,
             help=(
-                "Draw only the frames before and after this packet on the same connection. The option "
-                "implies --ladder."
+                "Draw only frames near this packet, on the connection of this packet. The option implies "
+                "--ladder."
             ),
         ),
     ] = None,

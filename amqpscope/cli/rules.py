@@ -311,7 +311,7 @@ def write_pages(
         ),
     ] = False,
 ) -> int:
-    """Write Markdown pages: one for each rule, and index pages. Also write the captures shown there."""
+    """Write Markdown pages: one for each rule, and index pages. Also write the captures of these pages."""
     pages_writer = RulePageWriter(folder, CapturePairs())
     if check:
         wrong = pages_writer.differences()

@@ -70,8 +70,8 @@ Tag = Annotated[
     typer.Option(
         "--tag",
         metavar="NAME=VALUE",
-        help="Give all tables a column NAME, with VALUE in all rows that this run writes, for example "
-        "site=berlin. Rows of runs without this tag have no value in this column. The option may be "
+        help="Add a column NAME to all tables, and write VALUE into this column in all rows of this run, for "
+        "example site=berlin. Rows of runs without this tag have no value in this column. The option may be "
         "repeated.",
     ),
 ]
@@ -93,8 +93,8 @@ WithJson = Annotated[
         "--json",
         help=(
             "Also write the fields of all frames and all messages, without message bodies, as JSON. "
-            "Without this option, the run is faster. The fields of frequent frames are then stored in the "
-            "other columns of the tables, but not as JSON."
+            "This option makes the run slower. Without this option, the fields of frequent frames are "
+            "stored only in the other columns of the tables."
         ),
     ),
 ]

@@ -183,7 +183,9 @@ def test_packets_are_those_of_their_files(spark: Any, tmp_path: Path) -> None:
     places = {(row["rule"], row["packet"] + packets[0]) for row in of_second}
     assert places <= {(finding["rule"], finding["packet"]) for finding in whole}
     for row in of_second:
-        closed = next(packet for packet in row["packets"] if row["message"].endswith(f"in packet {packet['packet']}"))
+        closed = next(
+            packet for packet in row["packets"] if row["message"].endswith(f"in packet {packet['packet']}")
+        )
         assert closed["capture"] == str(files[1])
 
 
