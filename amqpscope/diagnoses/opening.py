@@ -53,7 +53,7 @@ VERSION_MISMATCH: Final = declare(
     Who has to act: The client.
     Client: Use a library for the version that the server speaks. Use SASL ANONYMOUS instead of no SASL.
     Server: For AMQP 1.0 in RabbitMQ before 4.0, enable the plugin rabbitmq_amqp1_0.
-    Not reported when: the client continues with the version that the server answers, or repeats its header
+    Not reported when: the client continues with the version in the server's answer, or repeats its header
     after SASL or TLS.
     Threads: Azure/amqpnetlite#319, achilleasa/dart_amqp#67, amqp/rhea#122
     """,

@@ -24,7 +24,7 @@ class ConfigFindingKind(NamedTuple):
 REMARKS: Final = {
     EXPIRED: ConfigFindingKind(
         "error",
-        "An entry of the allow-list is valid until the day on which it expires.",
+        "An entry of the allow-list excuses findings up to and including its day of expiry.",
         "The findings that the entry excused count again. Decide whether to excuse these findings again.",
     ),
     UNUSED: ConfigFindingKind(

@@ -72,8 +72,8 @@ CAPTURE_NOTES: Final = (
         "The receiver ignores an RST, FIN or SYN: the sequence number of the segment lies outside the "
         "receive window, or the peer that sent the segment continued afterwards. The segment may "
         "come from a middlebox, or from an older connection on the same ports.",
-        "Later octets are read, except after a FIN in sequence. Findings about later octets are reported "
-        "as possible, except if the capture shows that the receiver continues.",
+        "amqpscope reads later octets, but no octets after a FIN that arrived in order. Findings about "
+        "later octets are reported as possible, unless the capture shows that the receiver continues.",
     ),
     CaptureNote(
         ("capture/duplicate",),

@@ -63,8 +63,9 @@ folder of a diagnosis has `troubled.pcap`, with the diagnosis, and `fine.pcap`, 
 | `cut` | the expected result for `cut.pcap`: `silent`, `same` or `possible` |
 | `cut_packet` | the packet of the finding in `cut.pcap` |
 
-In the column `cut`, `silent` means that `cut.pcap` has no finding of this rule, `same` means that it has the
-same finding as `violating.pcap`, and `possible` means that it has this finding, but reported as possible.
+The column `cut` compares `cut.pcap` with `violating.pcap`. The value `silent` means that `cut.pcap` has no
+finding of this rule. The value `same` means that both captures have the same finding. The value `possible`
+means the same, but in `cut.pcap` the finding is reported as possible.
 
 `amqpscope rules coverage` checks all these captures against `expected.tsv`. `amqpscope rules explain
 L-CREDIT` draws the captures of a rule in a terminal. The captures are installed with the package.

@@ -163,22 +163,21 @@ def severity_words(rows: list[Rule]) -> str:
         weight: [level for level, usual in USUAL_SEVERITY.items() if usual == weight]
         for weight in dict.fromkeys(USUAL_SEVERITY.values())
     }
-    usual = ", and ".join(f"{_a(weight)} if its level is {_or(names)}" for weight, names in levels.items())
+    usual = " ".join(
+        f"A violation of a rule with the level {_or(names)} usually has the severity `{weight}`."
+        for weight, names in levels.items()
+    )
     others = sum(_is_unusual(row) for row in rows)
     return (
-        f"Breaking a rule is usually {usual}. IMPLIED means that the specification makes the demand without "
-        "one of these words. MAY-limits means that the specification permits something only within limits. "
-        f"Of these {len(rows)} rules, {others} have a severity that is unusual for their level, or a level "
-        "without a usual severity. The page of such a rule gives the reason for its severity."
+        f"{usual} IMPLIED means that the specification makes the demand without one of these words. "
+        "MAY-limits means that the specification permits something only within limits. "
+        f"For {others} of these {len(rows)} rules, the level alone does not give the severity. "
+        "The page of such a rule gives the reason for its severity."
     )
 
 
 def _or(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
-
-
-def _a(weight: str) -> str:
-    return f"an {weight}" if weight == "error" else f"a {weight}"
 
 
 def _is_unusual(row: Rule) -> bool:

@@ -83,7 +83,7 @@ SUBJECTS: Final = (
         "How publisher confirms work",
         "amqp091",
         "After confirm.select both peers count the messages that are published on the channel. The server "
-        "confirms each number once, by basic.ack or basic.nack.",
+        "confirms each message once, by basic.ack or basic.nack.",
         ("CF-SELECT-CAP", "CF-SEQ-RANGE", "CF-ALL", "CF-ONCE", "CF-RETURN-FIRST"),
         "CF-ONCE",
     ),

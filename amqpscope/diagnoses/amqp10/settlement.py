@@ -27,7 +27,8 @@ CREDIT_ON_RECEIPT: Final = declare(
     number of unsettled deliveries is much larger than the credit.
     Usual causes: Some libraries (rhea, AMQP.Net Lite, Artemis) renew credit for each received message.
     Who has to act: The receiver.
-    Client: Grant credit by hand when a delivery is settled, or limit the work in another way.
+    Client: Let the application grant credit when it settles a delivery. Or limit in the application how many
+    deliveries are processed at the same time.
     Server: If the broker is the receiver, limit the number of messages that the broker stores for other
     receivers.
     Not reported when: the sender settles its deliveries without an outcome of the receiver (for example by

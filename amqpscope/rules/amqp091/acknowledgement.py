@@ -165,8 +165,8 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     also silent when another rule already reports that the delivery was sent with no-ack. If a client sends a
     basic.nack without the multiple flag for a delivery that was settled before, B-ACK-DUP reports the fault.
     For a basic.nack with the multiple flag, the finding is reported as possible, not as certain, when
-    basic.recover may have returned the delivery to the queue. The finding is also reported as possible, not
-    as certain, when earlier deliveries are still unacknowledged and the server is not RabbitMQ.
+    basic.recover may have returned the delivery to the queue. The finding is reported as possible, not as
+    certain, when earlier deliveries are still unacknowledged and the server is not RabbitMQ.
     Possible because: The server may have redelivered the message after basic.recover, or the server may
     accept a basic.nack that covers earlier deliveries.
     How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
@@ -217,9 +217,9 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     Silent when: the capture lacks octets that were sent on the channel before the basic.ack. The rule is also
     silent when the channel is being closed. The rule is also silent when another rule already reports that
     the delivery was sent with no-ack. The finding is reported as possible, not as certain, when basic.recover
-    may have returned the delivery to the queue. If the server is not RabbitMQ, the finding is also reported
-    as possible, not as certain, while earlier deliveries are unacknowledged. LavinMQ and other brokers accept
-    a basic.ack with the multiple flag if the basic.ack covers at least one unacknowledged delivery.
+    may have returned the delivery to the queue. The finding is reported as possible, not as certain, when
+    earlier deliveries are still unacknowledged and the server is not RabbitMQ. LavinMQ and other brokers
+    accept a basic.ack with the multiple flag if the basic.ack covers at least one unacknowledged delivery.
     Possible because: The server may have redelivered the message after basic.recover, or the server may
     accept a basic.ack that covers earlier deliveries.
     How to mend it: For a basic.ack with the multiple flag, use the delivery-tag of a delivery that is still

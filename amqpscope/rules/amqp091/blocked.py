@@ -105,9 +105,10 @@ def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
     before connection.unblocked
     Why it matters: While the connection is blocked, the server reads nothing from the client. Even the
     client's acknowledgements and the client's connection.close have to wait.
-    Silent when: the client received connection.blocked less than a second ago, or when the capture lacks
-    octets of the server. The finding is reported as certain only if another frame of the client proves that
-    the client had read connection.blocked. The rule reports the fault only once per connection.
+    Silent when: the basic.publish follows within one second after the client received connection.blocked, or
+    when the capture lacks octets of the server. The finding is reported as certain only if another frame of
+    the client proves that the client had read connection.blocked. The rule reports the fault only once per
+    connection.
     How to mend it: Stop sending basic.publish when connection.blocked arrives and resume after
     connection.unblocked. Applications should register for the blocked notification of their client library,
     and consume and publish on separate connections.

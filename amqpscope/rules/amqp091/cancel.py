@@ -61,8 +61,8 @@ def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
     Demands: The consumer-tag of basic.cancel must belong to a consumer of the same channel.
     Source: XML:basic.cancel.01; XML domain consumer-tag
     Evidence: the consumer-tags in use on the channel, and those that the server has just cancelled
-    Why it matters: If the client wanted to cancel another consumer, that consumer keeps receiving deliveries.
-    If the client did not want to cancel another consumer, the program has lost track of its consumers.
+    Why it matters: If the client used the wrong consumer-tag, the consumer that the client wanted to cancel
+    keeps receiving deliveries. If the consumer had already ended, the client has lost track of its consumers.
     Silent when: the server has cancelled the consumer, or when the queue of the consumer was deleted. The
     rule is also silent when a consumer was started without a consumer-tag. The rule is also silent when the
     capture lacks octets that were sent on the channel before the basic.cancel. The finding is reported as

@@ -171,7 +171,7 @@ CH_CLOSEOK_UNSOLICITED: Final = RULES.rule(
 
 
 def close_ok_of_nothing(case: Case091) -> None:
-    """A peer sends channel.close-ok although no channel.close waits for an answer.
+    """A peer sends channel.close-ok, but has no channel.close to answer on the channel.
 
     Demands: A peer may send channel.close-ok only as the answer to a channel.close.
     Source: G:channel close-channel
@@ -288,7 +288,7 @@ def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, 
     Silent when: no frame of the receiver proves that the receiver has processed the channel.close. The rule
     is also silent when the last frame of the receiver follows soon after the channel.close. The rule is also
     silent when the capture lacks octets that were sent after the channel was opened. The finding is reported
-    as possible, not as certain, when the capture ends while the connection is still open. The finding is also
+    as possible, not as certain, when the capture ends while the connection is still open. The finding is
     reported as possible, not as certain, when a correction of the capturing machine's clock may have made the
     waiting time look too long.
     How to mend it: Answer every received channel.close with channel.close-ok at once, even when the
@@ -323,8 +323,8 @@ def crossing_close_never_answered(
     rule is also silent when the last frame of the peer follows soon after the other peer's channel.close. The
     rule is also silent when the capture lacks octets that were sent after the channel was opened. The finding
     is reported as possible, not as certain, when the capture ends while the connection is still open. The
-    finding is also reported as possible, not as certain, when a correction of the capturing machine's clock
-    may have made the waiting time look too long.
+    finding is reported as possible, not as certain, when a correction of the capturing machine's clock may
+    have made the waiting time look too long.
     How to mend it: While waiting for channel.close-ok, still answer a received channel.close with
     channel.close-ok. After answering, keep waiting for the channel.close-ok that the other peer owes.
     """

@@ -59,8 +59,8 @@ def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bo
     is also silent when the other peer ended its stream first. The rule also reports nothing when the other
     peer was silent for two heartbeat delays or sent broken frames, because the peer may then drop the
     connection. The finding is reported as possible, not as certain, when a reset ends the stream. The finding
-    is also reported as possible, not as certain, when the capturing machine's clock was set back or stood
-    still, because the other peer may then have been silent for two heartbeat delays.
+    is reported as possible, not as certain, when the capturing machine's clock was set back or stood still,
+    because the other peer may then have been silent for two heartbeat delays.
     How to mend it: Send connection.close, wait for connection.close-ok with a time-out, and only then close
     the socket. Applications should close the connection object before the process exits.
     """

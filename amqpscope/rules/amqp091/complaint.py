@@ -101,8 +101,8 @@ def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
     Why it matters: RabbitMQ closes the channel with reply-code 406 (precondition-failed), and other servers
     with reply-code 311 (content-too-large). Messages that were published after the large message are also
     lost.
-    Silent when: the server's close does not name basic.publish, or its reply-text does not give the size as
-    the reason.
+    Silent when: the server's close does not name basic.publish as its cause, or its reply-text does not give
+    the size as the reason.
     Only possible because: The close does not show which of several messages is too large. The finding shows
     the last message that the server could have read.
     How to mend it: Check the size of the body before basic.publish and keep it below the server's limit.
@@ -140,8 +140,8 @@ def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None
     Demands: A server must support consumers without acknowledgements (no-ack).
     Source: XML:basic.09
     Evidence: the server's answer to a basic.consume or basic.get that sets no-ack
-    Why it matters: The specification requires servers to support deliveries without acknowledgements. Streams
-    of RabbitMQ do not support deliveries without acknowledgements.
+    Why it matters: The specification requires servers to support deliveries without acknowledgements.
+    RabbitMQ's streams require acknowledgements.
     Silent when: the reply-code is not 540 (not-implemented), or when the reply-text does not mention
     acknowledgements. The rule is also silent when more than one request may have caused the close.
     Only possible because: The server may have sent the close for another reason.

@@ -235,12 +235,12 @@ def nack_not_coped_with(case: Case091) -> None:
 
     Demands: A client in confirm mode should be able to handle basic.nack.
     Source: RMQX:basic.nack.04
-    Evidence: a basic.nack of the server, and the client's close that names basic.nack
+    Evidence: a basic.nack of the server, and the client's close that names basic.nack as its cause
     Why it matters: In confirm mode, basic.nack reports that the server could not accept a message. By
     closing, the client also loses all other messages on the channel.
-    Silent when: the client's close does not name basic.nack, or when the close has one of the
-    reply-codes 501 (frame-error), 502 (syntax-error) and 505 (unexpected-frame). The rule is also silent
-    when the server has nacked no message, or when amqpscope could not read all octets of the server.
+    Silent when: the client's close does not name basic.nack as its cause, or when the close has one of the
+    reply-codes 501 (frame-error), 502 (syntax-error) and 505 (unexpected-frame). The rule is also silent when
+    the server has nacked no message, or when amqpscope could not read all octets of the server.
     How to mend it: Handle a received basic.nack like a basic.ack with a negative result. Remove the messages
     that the basic.nack covers from the list of unconfirmed messages, and let the application publish these
     messages again.

@@ -228,8 +228,8 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     """A server sends a message although this message and the unacknowledged messages together exceed the
     prefetch-size.
 
-    Demands: While deliveries are unacknowledged, a server may send a further message only if its size
-    and the sizes of the unacknowledged messages together do not exceed the prefetch-size.
+    Demands: While deliveries are unacknowledged, a server may send a further message only if this message and
+    the unacknowledged messages together do not exceed the prefetch-size.
     Source: XML:basic.qos.prefetch-count.01; XML:basic.qos.prefetch-size (field doc)
     Evidence: the body octets of the unacknowledged deliveries, and the prefetch-size of basic.qos
     Why it matters: The client receives more octets at a time than it asked for.

@@ -361,7 +361,7 @@ def cancel_refused_without_queue(operation: TopologyOperation, gone: TopologyOpe
 
     Demands: A server must accept basic.cancel for a consumer whose queue was deleted.
     Source: XML:basic.cancel.01
-    Evidence: a deletion of the queue, and a close that names basic.cancel
+    Evidence: a deletion of the queue, and a close that names basic.cancel as its cause
     Why it matters: A client must be able to cancel a consumer at any time. The client loses its channel, and
     the server requeues the unacknowledged deliveries of the channel.
     Silent when: the capture lacks octets of a connection to this server.

@@ -33,9 +33,10 @@ a missing exchange and close the channel.
 Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not show
 what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request.
 RabbitMQ and LavinMQ treat the deletion of a missing exchange as successful. The finding is reported as
-certain only under two conditions: the server refuses the request with reply-code 404 (not-found), and the
-same connection had already deleted the exchange or received a reply-code 404 (not-found) for the exchange. In
-all other cases, the finding is reported as possible, because another client may have deleted the exchange.
+certain only if the server refuses the request with reply-code 404 (not-found) and the client must already
+have known that the exchange does not exist. The client must have known this if the same connection had
+deleted the exchange or received a reply-code 404 (not-found) for the exchange. In all other cases, the
+finding is reported as possible, because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Delete each exchange once, and make only one part of the application responsible for the
 deletion. Do not delete an exchange that is already deleted. Run cleanup code on a channel of its own, so that
@@ -54,9 +55,9 @@ Evidence: the exchanges that amqpscope knows from the capture, and the server's 
 Why it matters: The server creates no binding and closes the channel. No messages are routed from the one
 exchange to the other.
 Silent when: the server's answer is not 404 (not-found), or when the answer does not show which exchange is
-missing. The finding is reported as certain only if the same connection had already deleted the exchange or
-received a reply-code 404 (not-found) for the exchange. In all other cases, the finding is reported as
-possible, because another client may have deleted the exchange.
+missing. The finding is reported as certain only if the same connection had deleted the exchange before, or
+had received a reply-code 404 (not-found) for the exchange before. In all other cases, the finding is reported
+as possible, because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Declare both exchanges and wait for their exchange.declare-ok before sending exchange.bind.
 Check the spelling of both names and the virtual host.
@@ -76,9 +77,10 @@ request closes the channel.
 Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not show
 what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request.
 RabbitMQ and LavinMQ treat the removal of a missing binding as successful. The finding is reported as certain
-only under two conditions: the server refuses the request with reply-code 404 (not-found), and the same
-connection had already deleted the exchange or received a reply-code 404 (not-found) for the exchange. In all
-other cases, the finding is reported as possible, because another client may have deleted the exchange.
+only if the server refuses the request with reply-code 404 (not-found) and the client must already have known
+that the exchange does not exist. The client must have known this if the same connection had deleted the
+exchange or received a reply-code 404 (not-found) for the exchange. In all other cases, the finding is
+reported as possible, because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send exchange.unbind before deleting either exchange. Do not send exchange.unbind after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -96,9 +98,9 @@ Evidence: the queues that amqpscope knows from the capture, and the server's rep
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
 queue are lost.
 Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing. The
-finding is reported as certain only if the same connection had already deleted the queue or received a
-reply-code 404 (not-found) for the queue. In all other cases, the finding is reported as possible, because
-another client may have deleted the queue.
+finding is reported as certain only if the same connection had deleted the queue before, or had received a
+reply-code 404 (not-found) for the queue before. In all other cases, the finding is reported as possible,
+because another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.bind. Use the queue name
 of queue.declare-ok if the server names the queue, and declare auto-delete or exclusive queues again after a
@@ -117,9 +119,9 @@ Evidence: the exchanges that amqpscope knows from the capture, and the server's 
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
 queue are lost.
 Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing. The
-finding is reported as certain only if the same connection had already deleted the exchange or received a
-reply-code 404 (not-found) for the exchange. In all other cases, the finding is reported as possible, because
-another client may have deleted the exchange.
+finding is reported as certain only if the same connection had deleted the exchange before, or had received a
+reply-code 404 (not-found) for the exchange before. In all other cases, the finding is reported as possible,
+because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Declare the exchange and wait for exchange.declare-ok before sending queue.bind. Check the
 spelling of the exchange name and the virtual host. If another application declares the exchange, start that
@@ -140,9 +142,10 @@ closes the channel.
 Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not show
 what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request.
 RabbitMQ and LavinMQ treat the removal of a missing binding as successful. The finding is reported as certain
-only under two conditions: the server refuses the request with reply-code 404 (not-found), and the same
-connection had already deleted the queue or received a reply-code 404 (not-found) for the queue. In all other
-cases, the finding is reported as possible, because another client may have deleted the queue.
+only if the server refuses the request with reply-code 404 (not-found) and the client must already have known
+that the queue does not exist. The client must have known this if the same connection had deleted the queue or
+received a reply-code 404 (not-found) for the queue. In all other cases, the finding is reported as possible,
+because another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Send queue.unbind before deleting the queue. Do not send queue.unbind after a queue.delete,
 because deleting a queue removes its bindings.
@@ -162,9 +165,10 @@ request closes the channel.
 Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not show
 what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request.
 RabbitMQ and LavinMQ treat the removal of a missing binding as successful. The finding is reported as certain
-only under two conditions: the server refuses the request with reply-code 404 (not-found), and the same
-connection had already deleted the exchange or received a reply-code 404 (not-found) for the exchange. In all
-other cases, the finding is reported as possible, because another client may have deleted the exchange.
+only if the server refuses the request with reply-code 404 (not-found) and the client must already have known
+that the exchange does not exist. The client must have known this if the same connection had deleted the
+exchange or received a reply-code 404 (not-found) for the exchange. In all other cases, the finding is
+reported as possible, because another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send queue.unbind before deleting the exchange. Do not send queue.unbind after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -181,9 +185,9 @@ Source: XML:queue.purge.queue.must-exist
 Evidence: the queues that amqpscope knows from the capture, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel. The client and the server disagree about which queues exist.
 Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing. The
-finding is reported as certain only if the same connection had already deleted the queue or received a
-reply-code 404 (not-found) for the queue. In all other cases, the finding is reported as possible, because
-another client may have deleted the queue.
+finding is reported as certain only if the same connection had deleted the queue before, or had received a
+reply-code 404 (not-found) for the queue before. In all other cases, the finding is reported as possible,
+because another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.purge. Check the spelling
 of the queue name and the virtual host.
@@ -203,9 +207,10 @@ when a client deletes a missing queue.
 Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not show
 what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request.
 RabbitMQ and LavinMQ treat the deletion of a missing queue as successful. The finding is reported as certain
-only under two conditions: the server refuses the request with reply-code 404 (not-found), and the same
-connection had already deleted the queue or received a reply-code 404 (not-found) for the queue. In all other
-cases, the finding is reported as possible, because another client may have deleted the queue.
+only if the server refuses the request with reply-code 404 (not-found) and the client must already have known
+that the queue does not exist. The client must have known this if the same connection had deleted the queue or
+received a reply-code 404 (not-found) for the queue. In all other cases, the finding is reported as possible,
+because another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Delete each queue once, and make only one part of the application responsible for the
 deletion. Do not delete a queue that is already deleted, or that deletes itself (auto-delete, exclusive). Run
@@ -224,9 +229,9 @@ Source: XML constant not-found; XML:basic.consume.queue
 Evidence: the queues that amqpscope knows from the capture, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel, and the consumer receives no messages.
 Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing. The
-finding is reported as certain only if the same connection had already deleted the queue or received a
-reply-code 404 (not-found) for the queue. In all other cases, the finding is reported as possible, because
-another client may have deleted the queue.
+finding is reported as certain only if the same connection had deleted the queue before, or had received a
+reply-code 404 (not-found) for the queue before. In all other cases, the finding is reported as possible,
+because another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.consume. After a
 reconnect, declare auto-delete and exclusive queues again before consuming.
@@ -241,9 +246,9 @@ Source: XML constant not-found; XML:basic.get.queue
 Evidence: the queues that amqpscope knows from the capture, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel, which also ends all consumers on the channel.
 Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing. The
-finding is reported as certain only if the same connection had already deleted the queue or received a
-reply-code 404 (not-found) for the queue. In all other cases, the finding is reported as possible, because
-another client may have deleted the queue.
+finding is reported as certain only if the same connection had deleted the queue before, or had received a
+reply-code 404 (not-found) for the queue before. In all other cases, the finding is reported as possible,
+because another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.get. Check the spelling
 of the queue name and the virtual host, and stop polling when the queue is deleted.

@@ -104,8 +104,9 @@ def way_altered(content: Content, came: Content) -> Finding:
     Evidence: the exchange and the routing key of basic.publish, and of basic.deliver or basic.get-ok
     Why it matters: Consumers use the routing key to decide how to process a message, so they may process it
     in the wrong way.
-    Silent when: the message was dead-lettered, when the message has CC or BCC, or when the message answers a
-    direct reply-to. The rule is also silent when the capture lacks octets of a connection to this server.
+    Silent when: the message was dead-lettered, when the message has the header CC or BCC, or when the message
+    is a reply by direct reply-to (amq.rabbitmq.reply-to). The rule is also silent when the capture lacks
+    octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program that the capture does not show
     may have published a message with the same message-id or body.
     How to mend it: Store the exchange and the routing key of basic.publish with the message, and copy both
@@ -162,8 +163,8 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
     the queue, and the channel of the delivery.
     Source: XML:basic.08; GS:4.7
     Evidence: the order of the publishes on a channel, and the order of the deliveries to a consumer
-    Why it matters: Results that depend on the order of the messages are wrong, for example a state that only
-    the last message should determine.
+    Why it matters: A consumer that depends on the order gets wrong results. For example, an older message may
+    overwrite the state that a newer message has set.
     Silent when: the messages differ in channel, exchange, routing key or priority, or when a message was
     redelivered, delayed or dead-lettered. The rule is also silent when the capture lacks octets of a
     connection to this server.
@@ -501,8 +502,8 @@ def delivered_again_after_rollback(content: Content, before: Content) -> Finding
     Only possible because: No capture can prove this fault, because a program that the capture does not show
     may have published a message with the same message-id or body.
     How to mend it: On tx.rollback, treat the messages of the rolled-back acknowledgements as unacknowledged
-    again. Do not requeue or redeliver such messages because of tx.rollback, but only after basic.recover, a
-    rejection with requeue, or the end of the channel.
+    again. Do not requeue or redeliver such messages because of tx.rollback. Redeliver such messages only
+    after basic.recover, a rejection with requeue, or the end of the channel.
     """
     message = (
         f"the message of packet {int(before.spot.packet)} is redelivered after its acknowledgement was "

@@ -53,8 +53,9 @@ def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64)
     retransmissions of this peer. For the transmission from the peer to the capturing machine, the rule
     tolerates an extra time of a tenth of the heartbeat delay, but at least 100 ms. The finding is reported as
     possible, not as certain, when the capturing machine's clock may have been set forward during the silence.
-    The finding is still reported as certain if the silence exceeds the heartbeat delay even after amqpscope
-    has subtracted the longest gap between two frames that the other peer sent during the silence.
+    The frames that the other peer sends during the silence confirm the length of the silence, except for the
+    longest gap between two of these frames. If the silence without this gap still exceeds the heartbeat
+    delay, the finding is reported as certain.
     How to mend it: Send a heartbeat frame from a timer whenever no octet was sent for about half the delay.
     Run the timer in a thread that application callbacks, long computations and blocking publishes cannot
     delay.
@@ -139,10 +140,11 @@ def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
     Why it matters: Heartbeats let a peer detect that the other peer is gone. A peer that keeps sending to a
     dead peer may lose its messages.
     Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack octets.
-    The rule is also silent when no frames confirm how long the silence was. The rule also reports nothing
-    while the server has blocked the client by connection.blocked, because the server then reads nothing. Like
-    the rule C-HB-SEND, the rule tolerates a silence that is slightly longer than the delay. The rule reports
-    the fault only once per connection.
+    The rule is also silent when no frames confirm the length of the silence, because the clock of the
+    capturing machine may have been set forward. The rule also reports nothing while the server has blocked
+    the client by connection.blocked, because the server then reads nothing. Like the rule C-HB-SEND, the rule
+    tolerates a silence that is slightly longer than the delay. The rule reports the fault only once per
+    connection.
     How to mend it: Record the time of the last received octet, and let a timer check this time. When two
     heartbeat delays pass without an incoming octet, close the socket without connection.close, and reconnect.
     """

@@ -393,7 +393,8 @@ def passive_without_wait_of_exchange(case: Case091, refusal: Refusal) -> None:
     Demands: A server must ignore a passive exchange.declare with no-wait. This request must neither change
     anything nor raise an exception.
     Source: XML:exchange.declare.passive (field doc); ERR:9
-    Evidence: an exchange.declare with passive and no-wait, and a close that names exchange.declare
+    Evidence: an exchange.declare with passive and no-wait, and a close that names exchange.declare as its
+    cause
     Why it matters: By the specification, a passive exchange.declare with no-wait does nothing. RabbitMQ
     closes the channel if the exchange does not exist, and so informs the client.
     Silent when: the rule has already reported the fault on the same connection.
@@ -425,7 +426,7 @@ def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     Demands: A server must ignore a passive queue.declare with no-wait. This request must neither change
     anything nor raise an exception.
     Source: XML:queue.declare.passive (field doc); ERR:9
-    Evidence: a queue.declare with passive and no-wait, and a close that names queue.declare
+    Evidence: a queue.declare with passive and no-wait, and a close that names queue.declare as its cause
     Why it matters: By the specification, a passive queue.declare with no-wait does nothing. RabbitMQ closes
     the channel if the queue does not exist, and so informs the client.
     Silent when: the rule has already reported the fault on the same connection.

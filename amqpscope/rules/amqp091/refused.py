@@ -39,13 +39,13 @@ def publish_to_no_exchange(
     Demands: The exchange that basic.publish names must exist.
     Source: XML:basic.publish.exchange.must-exist
     Evidence: the exchanges that amqpscope knows from the capture, and a channel.close with reply-code 404
-    (not-found) that names basic.publish
+    (not-found) that names basic.publish as its cause
     Why it matters: The server closes the channel with reply-code 404 (not-found). Messages that were
     published later on the same channel are lost, too.
-    Silent when: the server's close does not name basic.publish, or names an exchange to which no message was
-    recently published.
+    Silent when: the server's close does not name basic.publish as its cause, or names an exchange to which no
+    message was recently published.
     Only possible because: The server's close does not say which of several messages the server refuses. The
-    finding shows the first recent message that the server could have read and is not known to have accepted.
+    finding shows the first recent message that the server could have refused.
     How to mend it: Declare the exchange before publishing to it, in the same virtual host, and wait for
     exchange.declare-ok. Check that the exchange name in basic.publish is spelled correctly, and that the
     exchange was not deleted.
@@ -130,7 +130,7 @@ def bad_ack_refused_late(case: Case091, packet: i64) -> None:
     after tx.commit
     Why it matters: The client has continued with its transaction, and then loses the whole transaction.
     Silent when: the capture lacks octets that were sent on the channel before the close, or when the close
-    does not name tx.commit.
+    does not name tx.commit as its cause.
     How to mend it: Check the delivery-tag when the acknowledgement arrives, also on a transactional
     channel. If the delivery-tag is unknown, send channel.close with reply-code 406 (precondition-failed)
     at once, and do not wait for tx.commit.

@@ -30,9 +30,10 @@ CH_SYNC_UNSOLICITED: Final = RULES.rule(
 
 
 def answer_to_nothing(case: Case091) -> None:
-    """A peer sends a reply method although no request waits for it.
+    """A peer sends a reply method, but the other peer has sent no request on the channel that this reply can
+    still answer.
 
-    Demands: A peer may send a reply method only as the answer to a request that waits for it.
+    Demands: A peer may send a reply method only as the answer to a request that is still unanswered.
     Source: GS:2.2.1; G:all classes
     Evidence: the unanswered requests on the channel
     Why it matters: The receiver may treat the reply as the answer to its next request of the same kind. After

@@ -325,8 +325,8 @@ def transfer_without_target(case: Case10, link: LinkEnd, certainty: i64) -> None
     message is lost.
     Silent when: the receiver's attach was not captured or may not yet have reached the sender. After each
     attach, the rule reports only the first transfer. The finding is reported as possible, not as certain,
-    when the sender may not yet have read the receiver's attach. The finding is also reported as possible when
-    the receiver itself asked for the link and grants link-credit.
+    when the sender may not yet have read the receiver's attach. The finding is reported as possible, not as
+    certain, when the receiver itself asked for the link and grants link-credit.
     Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}. The
     attach had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read it.
     The transfer is also no fault if the {other} asked for the link, because the {other} asks for messages

@@ -102,9 +102,9 @@ def description_in_another_script(case: Case10, tags: list[str]) -> None:
     """A peer writes an error description in a script that is not used by any language in the other peer's
     incoming-locales.
 
-    Demands: Of the languages in the other peer's incoming-locales, a peer should use for its error texts the
-    first language that it supports. A peer that supports no language from the other peer's incoming-locales
-    should use en-US.
+    Demands: The other peer's incoming-locales is a list of languages. A peer should write its error texts in
+    the first language of this list that the peer supports. If the peer supports no language of this list, the
+    peer should use en-US.
     Source: transport.xml section performatives > open.incoming-locales
     Evidence: the incoming-locales of the other peer's open, and the description of the error
     Why it matters: An error description is text for a person to read. The other peer asked for English, so

@@ -173,7 +173,7 @@ C_MAXFRAME: Final = RULES.rule(
 def frame_larger_than_agreed(case: Case10, size: i64, limit: int) -> None:
     """A peer sends a frame that is larger than the max-frame-size in the other peer's open.
 
-    Demands: A frame must not be larger than the max-frame-size in the open of the frame's receiver.
+    Demands: A frame must not be larger than the max-frame-size that the receiving peer announced in its open.
     Source: transport.xml section performatives > open.max-frame-size
     Evidence: the size of the frame, and the max-frame-size in the open of the other peer
     Why it matters: The receiver must close the connection with amqp:connection:framing-error, which ends all
@@ -273,8 +273,8 @@ C_CHMAX: Final = RULES.rule("C-CHMAX", "MUST NOT", "keyword", answer="amqp:conne
 def channel_beyond_agreed(case: Case10, limit: int) -> None:
     """A peer uses a channel number above the channel-max in the other peer's open.
 
-    Demands: A frame must not use a channel number above the channel-max in the open of the peer that receives
-    the frame. The channel-max also limits the number of sessions.
+    Demands: The channel number of a frame must not be above the channel-max that the receiving peer announced
+    in its open. The channel-max also limits the number of sessions.
     Source: transport.xml section performatives > open.channel-max
     Evidence: the channel of the frame, and the channel-max in the open of the other peer
     Why it matters: The receiver must close the connection with amqp:connection:framing-error, which ends all

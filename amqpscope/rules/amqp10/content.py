@@ -68,7 +68,8 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     Why it matters: A receiver cannot use the content-type to choose how to read the body.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. The finding is reported as possible, not as certain, when the content-type is empty. The finding is
-    also reported as possible when a server sends the message, because a server may forward what it received.
+    reported as possible, not as certain, when a server sends the message, because a server may forward what
+    it received.
     Possible because: The {peer} may forward the content-type that the {peer} received. An empty content-type
     may mean that the message has no content-type.
     How to mend it: Set content-type to a media type such as `application/json`, or leave the field null.
@@ -136,7 +137,8 @@ def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> 
     to decode the body fails and cannot read the message.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. The finding is reported as possible, not as certain, when the content-encoding is empty. The finding is
-    also reported as possible when a server sends the message, because a server may forward what it received.
+    reported as possible, not as certain, when a server sends the message, because a server may forward what
+    it received.
     Possible because: The {peer} may forward the content-encoding that the {peer} received. An empty
     content-encoding may mean that the message has no content-encoding.
     How to mend it: Set content-encoding only if the body is a data section with encoded octets. Put

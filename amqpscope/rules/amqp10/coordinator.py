@@ -176,8 +176,8 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
     Demands: The discharge of a live transaction with fail=true must always succeed.
     Source: transactions.xml section txn-discharge
     Evidence: an outcome `rejected` that answers a discharge with fail=true
-    Why it matters: If the coordinator fails, the transaction is rolled back too, and the rollback is what the
-    controller asked for. After a refusal, the controller does not know the state of its work.
+    Why it matters: Even if a step inside the coordinator fails, the transaction is rolled back, as the
+    controller asked. After a refusal, the controller does not know the state of its work.
     Silent when: octets of either peer were not captured, or when no transaction with this txn-id was
     declared. The finding is reported as possible, not as certain, when the coordinator's error says that the
     transaction is unknown or has timed out.

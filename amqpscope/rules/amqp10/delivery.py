@@ -126,8 +126,8 @@ def first_transfer_without_message_format(case: Case10, several: bool) -> None:
     Silent when: the capture lacks octets that were sent after the attach. The finding is reported as
     possible, not as certain, when the delivery is a single transfer, because the specification says MUST only
     about deliveries of several transfers.
-    Possible because: Only for messages of several transfers does the specification say that the first
-    transfer MUST have a message-format.
+    Possible because: The specification demands a message-format in the first transfer (with the word MUST)
+    only for messages of several transfers.
     How to mend it: Set message-format in the first transfer of every delivery, with the value 0 for AMQP
     messages.
     """
@@ -186,8 +186,8 @@ def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer)
     """A sender uses a delivery-tag again while an earlier delivery with the same delivery-tag may still be
     unsettled.
 
-    Demands: A delivery-tag must be unique among those deliveries of the link that at least one peer may still
-    consider unsettled.
+    Demands: A sender must not use the delivery-tag of an earlier delivery of the link while one of the peers
+    may still consider that delivery unsettled.
     Source: transport.xml section links > Transferring a Message
     Evidence: the delivery-tags of unsettled deliveries
     Why it matters: When the link is resumed, the peers cannot distinguish the two deliveries. A message may

@@ -35,9 +35,9 @@ Evidence: the frames that the receiver sends after the oversized frame
 Why it matters: The sender of the frame never learns that the frame is too large. Another receiver may close
 the connection because of a frame of this size.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing afterwards. The
-finding is reported as possible, not as certain, when a minute has passed but nothing proves that the peer has
-read the frame. The finding is also reported as possible when the peer ended the session instead of closing
-the connection.
+finding is reported as possible, not as certain, when a minute has passed since the frame, but nothing proves
+that the peer has read the frame. The finding is reported as possible, not as certain, when the peer ended the
+session instead of closing the connection.
 How to mend it: Compare the size field of each incoming frame with your own max-frame-size before you
 process the frame. If a frame is larger than your max-frame-size, send close with
 `amqp:connection:framing-error`.
@@ -61,9 +61,9 @@ Evidence: the frames that the receiver sends after it has received the frame on 
 Why it matters: The sender of the frame never learns of the limit. The sender may go on using channels
 that the other peer does not support.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing afterwards. The
-finding is reported as possible, not as certain, when a minute has passed but nothing proves that the peer has
-read the frame. The finding is also reported as possible when the peer ended the session instead of closing
-the connection.
+finding is reported as possible, not as certain, when a minute has passed since the frame, but nothing proves
+that the peer has read the frame. The finding is reported as possible, not as certain, when the peer ended the
+session instead of closing the connection.
 How to mend it: Compare the channel of each incoming frame with your own channel-max. If the channel is
 higher, send close with `amqp:connection:framing-error` instead of ignoring the frame or ending a session.
 """
@@ -86,9 +86,9 @@ Evidence: the frames that the receiver sends after the attach (many peers send a
 Why it matters: The sender of the attach never learns of the limit. The sender may go on attaching links
 with handles that the other peer does not support.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing afterwards. The
-finding is reported as possible, not as certain, when a minute has passed but nothing proves that the peer has
-read the attach. The finding is also reported as possible when the peer ended the session instead of closing
-the connection.
+finding is reported as possible, not as certain, when a minute has passed since the attach, but nothing proves
+that the peer has read the attach. The finding is reported as possible, not as certain, when the peer ended
+the session instead of closing the connection.
 How to mend it: Compare the handle of each incoming attach with the handle-max of your own begin. If the
 handle is higher, send close with `amqp:connection:framing-error`. It is not enough to send `end` or `detach`.
 """
@@ -112,9 +112,10 @@ Evidence: the frames that the receiver sends after the second attach
 Why it matters: After the second attach, the two peers may use the same handle for different links. Transfers
 and flows may reach the wrong link.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing afterwards. The
-finding is reported as possible, not as certain, when a minute has passed but nothing proves that the peer has
-read the attach. The finding is also reported as possible when the peer ended the session instead of closing
-the connection, because the name of the error `amqp:session:handle-in-use` suggests that the session must end.
+finding is reported as possible, not as certain, when a minute has passed since the attach, but nothing proves
+that the peer has read the attach. The finding is reported as possible, not as certain, when the peer ended
+the session instead of closing the connection, because the name of the error `amqp:session:handle-in-use`
+suggests that the session must end.
 How to mend it: Check whether the handle of each incoming attach is already in use on the session. If the
 handle is in use, send close with `amqp:session:handle-in-use` at once, and do not overwrite the existing
 link.
@@ -138,9 +139,9 @@ Evidence: the frames that the receiver sends after the flow
 Why it matters: The credit that the flow carries is lost. The sender of the flow waits for an effect that
 never comes.
 Silent when: the peer may not yet have received the flow, or when the peer sent nothing on the session
-afterwards. The finding is reported as possible, not as certain, when a minute has passed but nothing proves
-that the peer has read the flow. The finding is also reported as possible when the peer ended the session
-without an error.
+afterwards. The finding is reported as possible, not as certain, when a minute has passed since the flow, but
+nothing proves that the peer has read the flow. The finding is reported as possible, not as certain, when the
+peer ended the session without an error.
 How to mend it: Look up the handle of each incoming flow. If no link is attached to the handle, send an `end`
 with `amqp:session:unattached-handle` instead of ignoring the flow.
 """
@@ -158,9 +159,9 @@ Evidence: an invalid frame, and the frames that its receiver sends afterwards
 Why it matters: The frame belongs to no link, so the peer cannot process the frame. The sender of the frame
 assumes that the frame was processed.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing on the session
-afterwards. The finding is reported as possible, not as certain, when a minute has passed but nothing proves
-that the peer has read the frame. The finding is also reported as possible when the peer ended the session
-without an error.
+afterwards. The finding is reported as possible, not as certain, when a minute has passed since the frame, but
+nothing proves that the peer has read the frame. The finding is reported as possible, not as certain, when the
+peer ended the session without an error.
 How to mend it: Look up the handle of each incoming transfer and detach. If no link is attached to the handle,
 send an `end` with an error such as `amqp:session:unattached-handle` instead of dropping the frame.
 """
@@ -209,9 +210,9 @@ attach
 Why it matters: The other peer believes that the earlier link still exists, but the endpoint and the state of
 this link are destroyed.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing on the session
-afterwards. The finding is reported as possible, not as certain, when a minute has passed but nothing proves
-that the peer has read the attach. The finding is also reported as possible when the peer ended the session
-without an error.
+afterwards. The finding is reported as possible, not as certain, when a minute has passed since the attach,
+but nothing proves that the peer has read the attach. The finding is reported as possible, not as certain,
+when the peer ended the session without an error.
 How to mend it: After you detach a link with an error, accept an attach of the same link only if the field
 `unsettled` of this attach is not null. If the field `unsettled` is null, send an `end` with
 `amqp:session:errant-link`.

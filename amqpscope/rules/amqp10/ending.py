@@ -319,9 +319,9 @@ def detach_never_answered(case: Case10, link: LinkEnd) -> None:
     Why it matters: Without an answer, the handle stays in use and the other peer waits. An answer with
     closed=false leaves the link half closed, and the other peer may wait for a detach with closed=true.
     Silent when: the peer may not yet have received the detach. The rule is also silent when the peer attached
-    the link again, as the specification requires if two detaches cross. The rule is also silent when the
-    other peer ended the session or connection before any answer. The rule is also silent when octets were not
-    captured.
+    the link again, as the specification requires after two detaches have crossed. The rule is also silent
+    when the other peer ended the session or connection before any answer. The rule is also silent when octets
+    were not captured.
     Possible because: The {peer} may have sent its answer after the end of the capture.
     How to mend it: Answer a detach with closed=true by a detach with closed=true and destroy the link
     endpoint. Copy the closed flag from the received detach instead of sending the default `false`.
@@ -384,8 +384,8 @@ def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
     Why it matters: The other peer waits to learn that the link is closed at both ends. The other peer may
     keep the link's state and name in use.
     Silent when: the peer may not yet have read the other peer's detach, or when the other peer ended the
-    session or connection. The rule is also silent when less than a minute has passed, or when octets were not
-    captured.
+    session or connection. The rule is also silent when less than a minute has passed since that detach, or
+    when octets were not captured.
     Possible because: The {peer} may have sent its answer after the end of the capture.
     How to mend it: When a detach with closed=true arrives after you sent a detach with closed=false, send an
     attach with the same name and then a detach with closed=true.
@@ -459,8 +459,8 @@ def echo_never_answered(case: Case10, packet: i64) -> None:
     Evidence: a flow with echo=true, and no later flow of the other peer
     Why it matters: The other peer needs the current state of the session or link. Without an answering flow,
     the other peer works with outdated credit and counts.
-    Silent when: the peer may not yet have read the flow, or when less than a minute has passed. The rule is
-    also silent when the link or session is over, or when octets were not captured.
+    Silent when: the peer may not yet have read the flow, or when less than a minute has passed since the
+    flow. The rule is also silent when the link or session is over, or when octets were not captured.
     Only possible because: The specification does not say how soon the answer is due.
     How to mend it: When a flow has echo=true, send a flow for the same link or session at the next
     opportunity. Include the handle if the received flow has a handle. Leave the handle out if the received

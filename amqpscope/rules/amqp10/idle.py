@@ -48,9 +48,9 @@ def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i6
     had sent close. The rule is also silent when the peer could not write during one whole idle-time-out. A
     peer cannot write while the other peer's TCP window is closed, or while octets that the peer sent are not
     yet acknowledged in TCP. Frames need time to reach the capture, so the rule tolerates a silence that
-    exceeds the idle-time-out by up to a tenth. The rule always tolerates at least 100 ms. The finding is
-    reported as possible, not as certain, when the peer may not yet have read the idle-time-out. The finding
-    is also reported as possible when nothing confirms the silence, because a jump of the clock on the
+    exceeds the idle-time-out by up to a tenth. This tolerance is at least 100 ms. The finding is reported as
+    possible, not as certain, when the peer may not yet have read the idle-time-out. The finding is reported
+    as possible, not as certain, when nothing confirms the silence, because a jump of the clock on the
     capturing machine may then explain the gap. If the other peer sends frames during the silence, these
     frames confirm that the silence is real. If the other peer closes the connection with
     amqp:resource-limit-exceeded, this close also confirms that the silence is real.

@@ -369,9 +369,9 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     exceeds the credit may be lost.
     Silent when: the capture lacks octets that were sent after the attach of the link. The finding is reported
     as possible, not as certain, when an older grant of link-credit allows the delivery, because the sender
-    may have used the older grant. The finding is also reported as possible when the link-credit would be
-    enough if aborted and resumed deliveries used no credit. The specification does not say whether aborted
-    and resumed deliveries use credit.
+    may have used the older grant. The finding is reported as possible, not as certain, when the link-credit
+    is enough without the aborted and resumed deliveries, because the specification does not say whether such
+    deliveries use link-credit.
     Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}.
     The flow had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read
     it. The specification does not say whether aborted or resumed deliveries use credit. If aborted or resumed
@@ -625,7 +625,7 @@ def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> No
     counters and may end the link with an error.
     Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding is
     reported as possible, not as certain, when an earlier grant of link-credit by the receiver allows the
-    value. The finding is also reported as possible, not as certain, when the sender may have copied the
+    value. The finding is reported as possible, not as certain, when the sender may have copied the
     link-credit of a receiver's flow, without subtracting the deliveries that the sender has sent.
     How to mend it: In a sender's flow, set link-credit to the link-credit of the receiver's last flow, minus
     the number of deliveries that you have sent since then. Do not fill in a constant or a local window size.
@@ -688,9 +688,9 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
     Why it matters: A drained link has no link-credit left. The receiver goes on waiting for the rest of the
     credit to be used up.
     Silent when: the capture lacks octets that were sent after the attach. The finding is reported as
-    possible, not as certain, when the receiver has also granted other link-credit, and the remaining credit
-    may belong to that other grant. The finding is also reported as possible when deliveries were aborted or
-    resumed, or are incomplete, because the specification does not say whether such deliveries use credit.
+    possible, not as certain, when the link-credit that is left may belong to another grant of link-credit.
+    The finding is reported as possible, not as certain, when deliveries were aborted or resumed, or are
+    incomplete, because the specification does not say whether such deliveries use credit.
     How to mend it: When you drain a link, add all remaining link-credit to delivery-count and set link-credit
     to 0. Send both new values in one flow.
     """

@@ -92,10 +92,10 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     """A sender has unsettled deliveries that the receiver's unsettled map does not list. The sender closes
     the link without sending any of these deliveries again.
 
-    Demands: If the receiver does not know an unsettled delivery, and if the sender's delivery guarantee
-    requires this, the sender must send the message again. The final specification names the guarantees
-    at-least-once and at-most-once. The drafts csd01 and csprd02 name the guarantees exactly-once and
-    at-least-once.
+    Demands: A sender must send the message of an unsettled delivery again if the receiver does not know the
+    delivery and the sender's delivery guarantee requires the repetition. The final specification names the
+    guarantees at-least-once and at-most-once. The drafts csd01 and csprd02 name the guarantees exactly-once
+    and at-least-once.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: unsettled deliveries that the receiver does not list, and the messages after the link was
     resumed

@@ -20,16 +20,16 @@ D_RESUME_TGTONLY: Final = RULES.rule("D-RESUME-TGTONLY", "MUST", "keyword")
 
 
 def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> None:
-    """A receiver's unsettled map lists a delivery again, although the unsettled map of the sender's previous
-    attach did not list this delivery.
+    """The unsettled map in a sender's attach did not list a delivery, but the receiver's next attach still
+    lists this delivery as unsettled.
 
     Demands: If only the receiver's unsettled map lists a delivery, the sender must regard the delivery as
     settled at the receiver, and must not resume the delivery.
     Source: transport.xml section links > Resuming Deliveries
     Evidence: delivery-tags that only the receiver's unsettled map lists, and the later unsettled maps and
     transfers
-    Why it matters: Since the sender's previous attach, the delivery counts as settled. A receiver that
-    continues to list such a delivery keeps the state of the delivery for ever.
+    Why it matters: The sender's attach showed that the delivery is settled. A receiver that continues to list
+    such a delivery keeps the state of the delivery for ever.
     Silent when: one of the attach frames was not captured, or when the sender's unsettled map was null or
     incomplete. The rule is also silent when a delivery with this delivery-tag arrived later. The finding is
     reported as possible, not as certain, when the receiver may not yet have read the sender's attach.

@@ -190,8 +190,8 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     message.
     Silent when: one of the attach frames was not captured. The finding is reported as possible, not as
     certain, when the sender may not yet have read the receiver's attach.
-    How to mend it: If, for a delivery, your unsettled map lists an outcome and the receiver's map lists null
-    or the state `received`, set aborted=true on the transfer that resumes this delivery.
+    How to mend it: Look for deliveries for which your unsettled map lists an outcome and the receiver's map
+    lists null or the state `received`. Set aborted=true on the transfer that resumes such a delivery.
     """
     case.report(
         M_RES_ABORT_LOST,

@@ -131,11 +131,11 @@ S_BEGIN_REMOTEVALID: Final = RULES.rule(
 
 
 def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
-    """A peer sends a begin whose remote-channel names a channel on which no begin of the other peer waits for
-    an answer.
+    """A peer sends a begin whose remote-channel is not the channel of a begin that the peer still has to
+    answer.
 
-    Demands: The remote-channel of a begin must name a channel on which a begin of the other peer still waits
-    for an answer. Each begin must get only one answer.
+    Demands: The remote-channel of a begin must be the channel of a begin of the other peer that has no answer
+    yet. Each begin must get only one answer.
     Source: transport.xml section performatives > begin.remote-channel
     Evidence: the remote-channel, and the begin frames of the other peer that have no answer
     Why it matters: The two peers match their sessions by remote-channel. With a wrong remote-channel, the
@@ -189,12 +189,13 @@ S_BEGIN_LOCALNULL: Final = RULES.rule(
 
 
 def remote_channel_of_a_new_session(case: Case10, number: int) -> None:
-    """A peer sends a begin with remote-channel although no begin of the other peer waits for an answer.
+    """A peer sends a begin with remote-channel, but the other peer has sent no begin that this begin can
+    still answer.
 
     Demands: A begin that starts a new session must leave remote-channel null.
     Source: transport.xml section sessions > Establishing a Session; transport.xml section performatives >
     begin.remote-channel
-    Evidence: a begin with remote-channel while no begin of the other peer waits for an answer
+    Evidence: a begin with remote-channel, and no begin of the other peer that this begin can still answer
     Why it matters: The other peer treats this begin as an answer and cannot match the begin to a session.
     Silent when: octets of the other peer were not captured.
     How to mend it: Leave remote-channel null in a begin that starts a new session. Set remote-channel only in
@@ -354,8 +355,8 @@ def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body:
     Why it matters: The sender of the flow can only guess next-incoming-id. The other peer computes its window
     from a guessed next-incoming-id and may send too much or nothing.
     Silent when: octets of the other peer were not captured. The finding is reported as possible, not as
-    certain, when the other peer has sent a begin that does not answer any begin, because this begin may be
-    meant as the answer to the peer's begin.
+    certain, when a begin of the other peer is still unanswered, because that begin may be meant as the answer
+    to the peer's own begin.
     How to mend it: Leave next-incoming-id null in each flow that you send before the other peer's begin has
     arrived. Afterwards, set next-incoming-id from the next-outgoing-id of the other peer's begin.
     """

@@ -465,8 +465,8 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
     """A peer attaches a link again with a null source or target, although its earlier source or target of the
     link has not expired.
 
-    Demands: The expiry-policy of a terminus (a source or target) names an event, and the peer must keep the
-    terminus until its timeout has passed since this event. A new attach stops the timer of the terminus.
+    Demands: A peer must keep a terminus (a source or target) until the timeout of the terminus has passed
+    after the event that its expiry-policy names. A new attach stops the timer of the terminus.
     Source: messaging.xml section addressing > terminus-expiry-policy, source.timeout, target.timeout
     Evidence: the expiry-policy and timeout of the terminus, the later attach, and the time that passed
     before this attach
@@ -476,9 +476,9 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
     with the link. The rule is also silent when the other peer asks for another address, or when octets were
     not captured.
     Only possible because: The peer may have refused the terminus for another reason.
-    How to mend it: Keep the terminus until its timeout has passed since the event that its expiry-policy
-    names. Stop the timer when the link is attached again, and answer the new attach with the terminus that
-    you have kept.
+    How to mend it: Keep the terminus until the timeout of the terminus has passed after the event that its
+    expiry-policy names. Stop the timer when the link is attached again, and answer the new attach with the
+    terminus that you have kept.
     """
     case.report(
         M_TERM_EXPIRY,

@@ -99,7 +99,8 @@ whole message with a lock.
 
 
 WS_LENGTH: Final = RULES.rule("WS-LENGTH", "MUST", "keyword")
-"""A peer encodes the length of a frame in more octets than the length needs, or sends a length of 2^63 or more.
+"""A peer encodes the length of a frame in more octets than the length needs, or sends a length of 2^63 or
+more.
 
 Demands: The length of a frame must be encoded in the fewest octets possible. In a length of eight octets,
 the most significant bit must be 0.
