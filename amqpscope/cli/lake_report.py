@@ -85,7 +85,7 @@ def report(
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
-    """Report broken rules by product and version, latencies, errors and more.
+    """Report broken rules (by product and version), latencies, errors and more.
 
     The report is an HTML page, text or JSON.
     """

@@ -337,7 +337,7 @@ app.command(
     "profiles", cls=HelpfulCommand, epilog=_PROFILES_EPILOG, short_help="List known product deviations."
 )
 def list_profiles(form: ObjectFormat = TextOrJson.text) -> int:
-    """List products, the rules that each product is known to break, and the sources."""
+    """List products, the rules that each product is known to break, and the sources that say so."""
     if form is TextOrJson.json:
         print_json(
             {

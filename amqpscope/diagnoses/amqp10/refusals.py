@@ -49,8 +49,7 @@ LINK_REFUSED: Final = declare(
     Who has to act: The peer that asks for the link.
     Client: Check the address and the permissions. Declare the queue first.
     Server: Name the correct address in the error.
-    Not reported when: the link had been attached for longer than the limit before its end, or deliveries were
-    sent on the link.
+    Not reported when: the link was attached for longer than the limit, or deliveries were sent on the link.
     Threads: rabbitmq/rabbitmq-tutorials#793, vcabbage/amqp#158
     """,
     Limit("within-seconds", 1, "a refusal follows the attach at once, and a later end has another cause"),

@@ -29,7 +29,7 @@ UNANSWERED: Final = declare(
     Usual causes: A library, a broker or an application has no handler for the request. For example, a server
     library sends no answers by itself, an application forgets to close a link, or a library does not
     implement drain.
-    Who has to act: The peer that was asked.
+    Who has to act: The peer that has not answered.
     Client: Use a time-out for each request, and close the connection if no answer arrives. Answer the
     requests of the server.
     Server: Answer every attach, if necessary with an error.

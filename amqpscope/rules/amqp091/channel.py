@@ -286,11 +286,11 @@ def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, 
     Why it matters: Until the connection ends, neither the broker nor the client can use the channel number
     again.
     Silent when: no frame of the receiver proves that the receiver has processed the channel.close. The rule
-    is also silent when the last frame of the receiver follows soon after the channel.close. The rule is also
-    silent when the capture lacks octets that were sent after the channel was opened. The finding is reported
-    as possible, not as certain, when the capture ends while the connection is still open. The finding is
-    reported as possible, not as certain, when a correction of the capturing machine's clock may have made the
-    waiting time look too long.
+    is also silent when the last frame of the receiver follows less than 30 seconds after the channel.close.
+    The rule is also silent when the capture lacks octets that were sent after the channel was opened. The
+    finding is reported as possible, not as certain, when the capture ends while the connection is still open.
+    The finding is reported as possible, not as certain, when a correction of the capturing machine's clock
+    may have made the waiting time look too long.
     How to mend it: Answer every received channel.close with channel.close-ok at once, even when the
     application has stopped using the channel or is blocked in a callback.
     """
@@ -320,11 +320,11 @@ def crossing_close_never_answered(
     Why it matters: When two channel.close methods cross, each of them needs its own channel.close-ok. Without
     both answers, the channel number cannot be used again until the connection ends.
     Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close. The
-    rule is also silent when the last frame of the peer follows soon after the other peer's channel.close. The
-    rule is also silent when the capture lacks octets that were sent after the channel was opened. The finding
-    is reported as possible, not as certain, when the capture ends while the connection is still open. The
-    finding is reported as possible, not as certain, when a correction of the capturing machine's clock may
-    have made the waiting time look too long.
+    rule is also silent when the last frame of the peer follows less than 30 seconds after the other peer's
+    channel.close. The rule is also silent when the capture lacks octets that were sent after the channel was
+    opened. The finding is reported as possible, not as certain, when the capture ends while the connection is
+    still open. The finding is reported as possible, not as certain, when a correction of the capturing
+    machine's clock may have made the waiting time look too long.
     How to mend it: While waiting for channel.close-ok, still answer a received channel.close with
     channel.close-ok. After answering, keep waiting for the channel.close-ok that the other peer owes.
     """

@@ -53,9 +53,9 @@ def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64)
     retransmissions of this peer. For the transmission from the peer to the capturing machine, the rule
     tolerates an extra time of a tenth of the heartbeat delay, but at least 100 ms. The finding is reported as
     possible, not as certain, when the capturing machine's clock may have been set forward during the silence.
-    The frames that the other peer sends during the silence confirm the length of the silence, except for the
-    longest gap between two of these frames. If the silence without this gap still exceeds the heartbeat
-    delay, the finding is reported as certain.
+    A clock that is set forward causes one long gap between the frames that the other peer sends during the
+    silence. If the silence exceeds the heartbeat delay even without the longest of these gaps, the finding is
+    reported as certain.
     How to mend it: Send a heartbeat frame from a timer whenever no octet was sent for about half the delay.
     Run the timer in a thread that application callbacks, long computations and blocking publishes cannot
     delay.

@@ -257,8 +257,8 @@ def durability_refused_of_queue(case: Case091, refusal: Refusal) -> None:
     Evidence: the server's answer to each queue.declare, with or without durable
     Why it matters: A server must support both durable and transient queues. New releases of RabbitMQ refuse
     transient queues that are not exclusive.
-    Silent when: the reply-code is neither 540 (not-implemented), nor 541 (internal-error) with a
-    reply-text that mentions transient queues.
+    Silent when: the reply-code is neither 540 (not-implemented) nor 541 (internal-error). The rule is also
+    silent when the reply-code is 541 (internal-error) and the reply-text does not mention transient queues.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Accept queue.declare both with and without durable. As long as the server refuses
     transient queues, clients can declare queues as durable, or make transient queues exclusive.

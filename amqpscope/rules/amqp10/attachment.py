@@ -357,8 +357,8 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     Source: transport.xml section links > Resuming Deliveries
     Evidence: an attach with incomplete-unsettled=true, and the transfers, detaches and attaches after this
     attach
-    Why it matters: Both peers must settle the deliveries in their unsettled maps and resume the link. They
-    must repeat these steps until the unsettled maps are complete. If new deliveries start earlier, the
+    Why it matters: Both peers must settle the deliveries in their unsettled maps and resume the link. Both
+    peers must repeat these steps until the unsettled maps are complete. If new deliveries start earlier, the
     unsettled maps do not become complete, and the state of unlisted deliveries stays unknown.
     Silent when: the sender's attach was not captured, or when the transfer resumes a delivery. After each
     attach, the rule reports only the first new delivery.

@@ -97,8 +97,8 @@ def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     Demands: The sender's link-credit must fall by exactly as much as its delivery-count rises.
     Source: transport.xml section links > Flow Control (link-credit)
     Evidence: delivery-count and link-credit of two successive flows of the sender
-    Why it matters: The link-credit of the second flow is a wrong number for the deliveries that the sender
-    may still send. The receiver may grant too little or too much link-credit.
+    Why it matters: The link-credit of the second flow does not show how many deliveries the sender may still
+    send. The receiver may grant too little or too much link-credit.
     Silent when: the receiver may have granted other link-credit between the two flows. The rule is also
     silent when the sender started no delivery between the two flows. The rule is also silent when a delivery
     was aborted or resumed, or is incomplete. The rule is also silent when the flow has no delivery-count or

@@ -144,8 +144,8 @@ def section_at_the_wrong_place(case: CaseDraft2011, name: str, why: str) -> None
     when a field of the fragment could not be read. The rule is also silent when the message has a
     message-format other than 0. The rule does not report a missing section, because the draft contradicts
     itself about missing sections.
-    Only possible because: The section is at the correct place if the sender gave a section-number to an
-    earlier section that it did not send.
+    Only possible because: The sender may have given a section-number to an earlier section without sending
+    that section. In this case, the section of the finding is at the correct place.
     How to mend it: Send the sections in this order: header, properties, application data, footer.
     """
     case.report(M_SECT_ORDER, f"the {name} section {why}", POSSIBLE, {"section": name})
