@@ -131,7 +131,7 @@ def diagnoses() -> str:
         "# Diagnoses\n\nA diagnosis says who waits for whom, since when, and why. `summary` begins with the diagnoses, and "
         "`check` shows them below the findings. A diagnosis accuses nobody, because no rule is broken. Diagnoses "
         "change the exit status only with `--fail-on-diagnosis CODE`. Limits are in seconds of packet time. "
-        "`[diagnosis-limits]` of the configuration sets the limits.\n"
+        "The table `[diagnosis-limits]` of the configuration file changes the limits.\n"
     )
     for kind in kinds().values():
         words = [
@@ -139,7 +139,7 @@ def diagnoses() -> str:
         ]
         text += f"\n## {kind.code}\n\n{escaped(kind.sentence)}\n\n" + "\n".join(words)
         text += (
-            f"\nTwo captures, drawn, and threads of users: [{kind.code}](../rules/{kind.code}/README.md).\n"
+            f"\nDrawings of two captures, and discussions of users: [{kind.code}](../rules/{kind.code}/README.md).\n"
         )
         if kind.limits:
             rows = [
