@@ -24,7 +24,7 @@ class ConfigFindingKind(NamedTuple):
 REMARKS: Final = {
     EXPIRED: ConfigFindingKind(
         "error",
-        "An entry of the allow-list excuses findings up to and including its day of expiry.",
+        "An entry of the allow-list excuses findings until its expiry day is over.",
         "The findings that the entry excused count again. Decide whether to excuse these findings again.",
     ),
     UNUSED: ConfigFindingKind(

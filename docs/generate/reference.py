@@ -138,9 +138,7 @@ def diagnoses() -> str:
             f"**{head}.** {escaped(words)}\n" for head, words in kind.sections().items() if head != "Threads"
         ]
         text += f"\n## {kind.code}\n\n{escaped(kind.sentence)}\n\n" + "\n".join(words)
-        text += (
-            f"\nDrawings of two captures, and discussions of users: [{kind.code}](../rules/{kind.code}/README.md).\n"
-        )
+        text += f"\nDrawings of two captures, and discussions of users: [{kind.code}](../rules/{kind.code}/README.md).\n"
         if kind.limits:
             rows = [
                 (f"`{kind.name}.{one.name}`", f"{one.value:g}", escaped(one.reason)) for one in kind.limits
