@@ -153,7 +153,7 @@ class RuleOptions(ConfigOptions):
             metavar="auto|none|NAME,...",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Report each known deviation of a product with the severity `note`. With --profile auto "
+            help="Report the known deviations of a product only as notes. With --profile auto "
             "(the default), amqpscope recognizes the product of a peer by the names that the peer "
             "sends when the connection is opened. With --profile none, known deviations of products "
             "are reported like all other findings. With --profile NAME,..., amqpscope assumes the "

@@ -228,10 +228,10 @@ def run(
             metavar="auto|references|payload",
             rich_help_panel=HOW_PANEL,
             help="With --plan flow, choose the data that Spark sends from one task to another. With "
-            "--shuffle payload, Spark sends the payload of the packets. With --shuffle references, "
-            "Spark sends only the positions of the packets in the files, and reads parts of the files "
-            "twice. With --shuffle auto, amqpscope chooses `references` for uncompressed local files, "
-            "otherwise `payload`.",
+            "--shuffle payload, these are the contents of the packets. With --shuffle references, "
+            "these are only the positions of the packets in the files, and Spark reads parts of the "
+            "files twice. With --shuffle auto, amqpscope chooses `references` for uncompressed local "
+            "files, otherwise `payload`.",
         ),
     ] = ShuffleChoice.auto,
     split: Annotated[

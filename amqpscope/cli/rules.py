@@ -206,7 +206,7 @@ def search_rules(
     ],
     form: ObjectFormat = TextOrJson.text,
 ) -> int:
-    """List the rules whose texts contain some words."""
+    """List the rules whose texts contain all of the given words."""
     rows = rules_with(words)
     if form is TextOrJson.json:
         print_json({"schema": LIST_SCHEMA, "rules": [rule_object(row) for row in rows]})

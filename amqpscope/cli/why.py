@@ -154,7 +154,7 @@ def why(
         typer.Option(
             "--profile",
             metavar="auto|none|NAME,...",
-            help="Report each known deviation of these products with the severity `note`. The values are "
+            help="Report the known deviations of these products only as notes. The values are "
             "the same as for `check --profile`.",
         ),
     ] = AUTO,

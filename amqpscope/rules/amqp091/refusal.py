@@ -180,7 +180,7 @@ def default_exchange_missing(case: Case091, refusal: Refusal) -> None:
     How to mend it: Provide the nameless direct exchange in every virtual host, and bind every queue to it
     under the queue's name. Do not look up the empty exchange name among declared exchanges.
     """
-    _complain(case, X_DEFAULT_EXISTS, refusal, "but every virtual host has the default exchange")
+    _complain(case, X_DEFAULT_EXISTS, refusal, "but every virtual host must have the default exchange, which the request names")
 
 
 X_TYPES_REQUIRED: Final = RULES.rule("X-TYPES-REQUIRED", "MUST", "tier B", by="server")
@@ -360,8 +360,8 @@ def unbind_fails_by_channel(case: Case091, refusal: Refusal) -> None:
     Source: XML:queue.unbind.01
     Evidence: a channel.close that names queue.unbind as its cause
     Why it matters: One rule of the specification wants the server to close the connection, while others name
-    a reply-code of channel.close. Brokers close the channel, so clients must expect both channel.close and
-    connection.close.
+    a reply-code of channel.close. Most brokers close only the channel, so clients must
+    be ready for channel.close and for connection.close.
     Silent when: the rule has already reported the fault on the same connection. The rule is also silent when
     the reply-code is 404 (not-found), which the specification demands for a missing queue or exchange.
     How to mend it: Answer a failed queue.unbind with connection.close, if strict conformance is required. If

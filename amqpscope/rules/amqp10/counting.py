@@ -36,9 +36,8 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     Evidence: a receiver's flow without delivery-count, and the deliveries after this flow
     Why it matters: Deliveries that the sender has already sent have used up a part of the link-credit. The
     sender exceeds the rest of the link-credit, and the receiver may detach the link.
-    Silent when: the capture lacks octets that were sent after the attach. The rule is also silent when the
-    sender does not exceed an older grant of link-credit, because the sender may not yet have read a newer
-    grant.
+    Silent when: the capture lacks octets that were sent after the attach. The rule is also silent when an
+    older flow allows the delivery, because the sender may not yet have read the newer flow.
     How to mend it: If the receiver's flow has no delivery-count, use the sender's initial-delivery-count in
     its place. The link-credit is then the initial-delivery-count plus the flow's link-credit minus the
     sender's current delivery-count.

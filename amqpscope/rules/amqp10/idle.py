@@ -93,8 +93,9 @@ def silent_again_and_again(case: Case10, time_out: int) -> None:
     """
     case.report(
         C_IDLE_REFUSE,
-        f"the peer has exceeded the other peer's idle-time-out ({time_out / 1000:g} s) {_TOO_OFTEN} times, "
-        "instead of closing the connection with an error",
+        f"{_TOO_OFTEN} times, the peer has sent nothing for longer than the other peer's idle-time-out "
+        f"({time_out / 1000:g} s); a peer that cannot meet the idle-time-out should close the connection "
+        "with an error",
         POSSIBLE,
         {"idle_time_out_ms": time_out},
         [int(case.me.opening.peer_packet)],

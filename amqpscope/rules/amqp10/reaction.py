@@ -100,9 +100,9 @@ def _tell(case: Case10, pending_error: PendingErrorResponse, certainty: i64) -> 
         certainty = POSSIBLE
     case.report(
         rule,
-        f"{case.record.frame.name} is sent after the other peer's fault in packet {pending_error.packet}, "
-        f"but the correct answer to this fault is {'an' if pending_error.due == END else 'a'} "
-        f"{pending_error.due} with {pending_error.condition}",
+        f"after the other peer's fault in packet {pending_error.packet}, the peer sends "
+        f"{case.record.frame.name}, but should send {'an' if pending_error.due == END else 'a'} "
+        f"{pending_error.due} with the error {pending_error.condition}",
         certainty,
         {"due": pending_error.due, "condition": pending_error.condition},
         [int(pending_error.packet)],
