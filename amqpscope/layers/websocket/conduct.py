@@ -149,7 +149,8 @@ class Conduct:
         elif payload:
             code = int.from_bytes(payload[:2], "big")
             if code < 1000 or code in _NEVER_SENT:
-                self.report(faults.CLOSE_CODE, f"a WebSocket close frame has the code {code}, which no peer may send")
+                text = f"a WebSocket close frame has the code {code}, which no peer may send"
+                self.report(faults.CLOSE_CODE, text)
 
     def lose(self) -> None:
         """Octets are missing."""

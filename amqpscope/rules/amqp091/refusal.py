@@ -180,7 +180,12 @@ def default_exchange_missing(case: Case091, refusal: Refusal) -> None:
     How to mend it: Provide the nameless direct exchange in every virtual host, and bind every queue to it
     under the queue's name. Do not look up the empty exchange name among declared exchanges.
     """
-    _complain(case, X_DEFAULT_EXISTS, refusal, "but every virtual host must have the default exchange, which the request names")
+    _complain(
+        case,
+        X_DEFAULT_EXISTS,
+        refusal,
+        "but every virtual host must have the default exchange, which the request names",
+    )
 
 
 X_TYPES_REQUIRED: Final = RULES.rule("X-TYPES-REQUIRED", "MUST", "tier B", by="server")

@@ -601,9 +601,8 @@ def speaks_the_draft(case: Case10) -> None:
     Demands: A peer that announces AMQP 1.0.0 must not encode its frames by the draft of April 2011.
     Source: transport.xml section version-negotiation
     Evidence: the types of the fields of a performative
-    Why it matters: The draft has the same protocol header as AMQP 1.0, but in the draft each field of a performative stands
-    one position later. Each of
-    the two peers misreads every field of the other peer.
+    Why it matters: The draft has the same protocol header as AMQP 1.0, but in the draft each field of a
+    performative stands one position later. Each of the two peers misreads every field of the other peer.
     Silent when: both peers speak the draft, or when a frame fits the final specification. The rule is also
     silent when a frame shows fewer than two signs of the draft. After a frame of the draft, no rule judges
     the frames of either peer.
