@@ -12,8 +12,8 @@ from support.browser import CHROMIUM, Browser
 # Tests that say that standard output is a terminal want no pager, but for those of the pager.
 os.environ["AMQPSCOPE_PAGER"] = ""
 
-# Programs that tests start import what the tests import: the installed package. Without this, `python -m` in the
-# root of the repository imports the sources there, which are not compiled.
+# Programs that tests start import what the tests import: the installed package. Without this, `python -m` in
+# the root of the repository imports the sources there, which are not compiled.
 os.environ["PYTHONSAFEPATH"] = "1"
 
 # Whoever starts the tests in the background of a shell has Ctrl-C ignored, and programs inherit that.

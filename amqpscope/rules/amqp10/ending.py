@@ -191,9 +191,9 @@ def begin_never_answered_but_another_begun(case: Case10) -> None:
     Evidence: a begin without answer, and a begin of the other peer with a null remote-channel
     Why it matters: The session that the other peer asked for stays half open. The other peer cannot use this
     session and waits for the answer.
-    Silent when: a later begin of the peer answered the other peer's begin. The rule is also silent when the other peer
-    answered the begin that the peer sent, because this answer shows that the peer's begin began a new
-    session. The rule is also silent when octets of either peer were not captured.
+    Silent when: a later begin of the peer answered the other peer's begin. The rule is also silent when the
+    other peer answered the begin that the peer sent, because this answer shows that the peer's begin began a
+    new session. The rule is also silent when octets of either peer were not captured.
     Only possible because: Two sessions may begin at the same time, so a begin without remote-channel may be
     no answer at all.
     How to mend it: When you answer a begin, set remote-channel to the channel on which that begin arrived.

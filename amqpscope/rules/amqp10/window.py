@@ -33,9 +33,10 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     Silent when: the begin frames of the session were not captured, or when the capture lacks octets that were
     sent after these frames. The rule is also silent when the other peer reduced the window by a flow that
     lacks the mandatory next-incoming-id. Two other rules, S-WIN-FORMULA and S-WIN-FORMULA-INIT, report a
-    sender that uses its own next-outgoing-id instead of the flow's next-incoming-id to compute the window. Another rule, S-WIN-DECR, reports a sender
-    that counts only the first transfer of each delivery. The finding is reported as possible, not as certain,
-    when an older window allows the transfer, because the sender may still have used the older window.
+    sender that uses its own next-outgoing-id instead of the flow's next-incoming-id to compute the window.
+    Another rule, S-WIN-DECR, reports a sender that counts only the first transfer of each delivery. The
+    finding is reported as possible, not as certain, when an older window allows the transfer, because the
+    sender may still have used the older window.
     How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
     the window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.
