@@ -308,7 +308,7 @@ TX_RET_LIVE: Final = RULES.rule(
     "TX-RET-LIVE",
     "MUST",
     "definition",
-    by="receiver",
+    by="sender",
     warning="A capture can suggest this fault but never prove it.",
 )
 
