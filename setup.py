@@ -51,6 +51,7 @@ NOT_COMPILED = [
     "dissectors/amqp10/decimals.py",
     "dissectors/amqp10/portable.py",
     "dissectors/amqp10/values.py",
+    "dissectors/amqp091/decimals.py",
     "dissectors/amqp091/values.py",
     "amqpscope/capture/tshark.py",
     "amqpscope/capture/recording/output.py",

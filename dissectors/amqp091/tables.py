@@ -31,7 +31,6 @@ from dissectors.amqp091.values import (
     Amqp091Float,
     Amqp091Timestamp,
     ByteArray,
-    Decimal,
     FieldArray,
     LongInt,
     LongLongInt,
@@ -486,6 +485,8 @@ class TableReader:
         if tag == 0x54:
             return Amqp091Timestamp(u64(buf, at))
         if tag == 0x44:
+            from dissectors.amqp091.decimals import Decimal  # takes long to load
+
             wide = u32(buf, at + 1)
             return Decimal.of(buf[at], wide if self.dialect == PRINTED else _signed32(wide))
         if tag == 0x6C and self.dialect == PRINTED:

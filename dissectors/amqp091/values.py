@@ -5,11 +5,12 @@ itself needs no class of its own:
 
     boolean bool, no field None, double float, long string str (or bytes, if it is not UTF-8)
 
+Decimals are in `dissectors.amqp091.decimals`: few captures have any, and that module takes long to load.
+
 Not compiled: native classes cannot derive from `str` or `int`.
 """
 
 import datetime
-import decimal
 from collections.abc import Iterator
 
 from dissectors.values import Moment, Pairs, Raw
@@ -18,7 +19,6 @@ __all__ = [
     "Amqp091Float",
     "Amqp091Timestamp",
     "ByteArray",
-    "Decimal",
     "FieldArray",
     "LongInt",
     "LongLongInt",
@@ -70,18 +70,6 @@ class LongLongUint(int):
 
 class Amqp091Float(float):
     """IEEE 754 binary32, tag f (a `double`, tag d, is a plain Python float)."""
-
-
-class Decimal(decimal.Decimal):
-    """An integer of 32 bits and the number of its decimal places, tag D: as exact as it was sent."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def of(scale: int, unscaled: int) -> "Decimal":
-        """unscaled / 10**scale, with all its places."""
-        figures = tuple(int(figure) for figure in str(abs(unscaled)))
-        return Decimal((1 if unscaled < 0 else 0, figures, -scale))
 
 
 class ShortString(str):

@@ -5,13 +5,52 @@ integer. If the two bits under the sign are 11 the exponent stands two bits lowe
 has an implied 100 in front; 1111 is infinity (a 0 follows) or NaN (a 1 follows; the next bit marks a
 signalling one), whose lowest bits are a payload. A significand, or a payload, above the type's digits
 is non-canonical and stands for zero.
+
+Whoever needs a decimal imports this module then: few captures have any, and Python's `decimal` takes longer
+to load than all other values together.
 """
 
 import decimal
+from typing import Final
 
-from dissectors.amqp10.values import Decimal32, Decimal64, Decimal128
+__all__ = ["DECIMALS", "Decimal32", "Decimal64", "Decimal128", "read_decimal"]
 
-__all__ = ["read_decimal"]
+
+class _Decimal(decimal.Decimal):
+    """Python compares no signalling NaN and hashes none; what a peer sent has to stand both."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if self.is_snan() or (isinstance(other, decimal.Decimal) and other.is_snan()):
+            return False
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.as_tuple()) if self.is_snan() else super().__hash__()
+
+
+class Decimal32(_Decimal):
+    """decimal32, IEEE 754-2008 with a binary integer significand."""
+
+
+class Decimal64(_Decimal):
+    """decimal64, IEEE 754-2008 with a binary integer significand."""
+
+
+class Decimal128(_Decimal):
+    """decimal128, IEEE 754-2008 with a binary integer significand."""
+
+
+DECIMALS: Final[dict[str, type[Decimal32] | type[Decimal64] | type[Decimal128]]] = {
+    "decimal32": Decimal32,
+    "decimal64": Decimal64,
+    "decimal128": Decimal128,
+}
+"""The types of decimals by their names."""
 
 
 def _read(bits: int, width: int, exponent_bits: int, bias: int, digits: int) -> decimal.Decimal:

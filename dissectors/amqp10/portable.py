@@ -15,9 +15,6 @@ from dissectors.amqp10.values import (
     Array,
     Byte,
     Char,
-    Decimal32,
-    Decimal64,
-    Decimal128,
     Described,
     Float,
     Int,
@@ -47,14 +44,7 @@ _NUMBERS: dict[str, type[int]] = {
     "timestamp": Timestamp,
 }
 _TEXTS: dict[str, type[str]] = {"symbol": Symbol, "char": Char}
-_DECIMALS: dict[str, type[Decimal32] | type[Decimal64] | type[Decimal128]] = {
-    "decimal32": Decimal32,
-    "decimal64": Decimal64,
-    "decimal128": Decimal128,
-}
-_NAMES: dict[type, str] = {
-    kind: name for table in (_NUMBERS, _TEXTS, _DECIMALS) for name, kind in table.items()
-}
+_NAMES: dict[type, str] = {kind: name for table in (_NUMBERS, _TEXTS) for name, kind in table.items()}
 
 
 def dump_value(value: object) -> object:
@@ -85,6 +75,11 @@ def dump_value(value: object) -> object:
         return ("raw", value.octets)
     if isinstance(value, ProtocolHeader):
         return ("header", *(int(n) for n in (value.protocol_id, value.major, value.minor, value.revision)))
+    from dissectors.amqp10.decimals import DECIMALS  # takes long to load
+
+    for name, kind in DECIMALS.items():
+        if type(value) is kind:
+            return (name, str(value))
     raise TypeError(f"no decoded value: {type(value).__name__}")
 
 
@@ -119,8 +114,6 @@ def load_value(state: object, table: TypeTable = FINAL) -> object:
         return _NUMBERS[name](state[1])
     if name in _TEXTS:
         return _TEXTS[name](state[1])
-    if name in _DECIMALS:
-        return _DECIMALS[name](state[1])
     if name == "composite":
         return _load_composite(state, table)
     if name == "float":
@@ -142,6 +135,10 @@ def load_value(state: object, table: TypeTable = FINAL) -> object:
         return Raw(state[1])
     if name == "header":
         return ProtocolHeader(state[1], state[2], state[3], state[4])
+    from dissectors.amqp10.decimals import DECIMALS  # takes long to load
+
+    if name in DECIMALS:
+        return DECIMALS[name](state[1])
     raise ValueError(f"no dumped value: {name!r}")
 
 

@@ -18,7 +18,6 @@ import struct
 import uuid
 from typing import Final
 
-from dissectors.amqp10.decimals import read_decimal
 from dissectors.amqp10.values import (
     Array,
     Byte,
@@ -494,6 +493,8 @@ class ValueReader:
             self.check_uuid(pos, start)
             return uuid.UUID(bytes=buf[pos : pos + 16])
         if code == 0x74 or code == 0x84 or code == 0x94:
+            from dissectors.amqp10.decimals import read_decimal  # takes long to load
+
             return read_decimal(buf[pos : self.pos])
         if code == 0x73:
             return self.char(u32(buf, pos), start)

@@ -5,11 +5,12 @@ anyone expects, and keeps its AMQP type. What a Python type says by itself needs
 
     null None, boolean bool, string str, binary bytes, double float, uuid uuid.UUID, list list
 
+Decimals are in `dissectors.amqp10.decimals`: few captures have any, and that module takes long to load.
+
 Not compiled: native classes cannot derive from `str` or `int`.
 """
 
 import datetime
-import decimal
 from collections.abc import Iterator
 
 from dissectors.values import Moment, Pairs, Raw
@@ -18,9 +19,6 @@ __all__ = [
     "Array",
     "Byte",
     "Char",
-    "Decimal32",
-    "Decimal64",
-    "Decimal128",
     "Described",
     "Float",
     "Int",
@@ -74,35 +72,6 @@ class Long(int):
 
 class Float(float):
     """float, IEEE 754 binary32 (a `double` is a plain Python float)."""
-
-
-class _Decimal(decimal.Decimal):
-    """Python compares no signalling NaN and hashes none; what a peer sent has to stand both."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        if self.is_snan() or (isinstance(other, decimal.Decimal) and other.is_snan()):
-            return False
-        return super().__eq__(other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self.as_tuple()) if self.is_snan() else super().__hash__()
-
-
-class Decimal32(_Decimal):
-    """decimal32, IEEE 754-2008 with a binary integer significand."""
-
-
-class Decimal64(_Decimal):
-    """decimal64, IEEE 754-2008 with a binary integer significand."""
-
-
-class Decimal128(_Decimal):
-    """decimal128, IEEE 754-2008 with a binary integer significand."""
 
 
 class Char(str):

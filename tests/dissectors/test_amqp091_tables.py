@@ -12,12 +12,12 @@ from support import amqp091_encode as amqp
 from support.decoded import problems
 from support.sampling import examples
 
+from dissectors.amqp091.decimals import Decimal
 from dissectors.amqp091.tables import EITHER, PRINTED, RABBITMQ, FieldTable, sound_table
 from dissectors.amqp091.values import (
     Amqp091Float,
     Amqp091Timestamp,
     ByteArray,
-    Decimal,
     FieldArray,
     LongInt,
     LongLongInt,

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 
-from dissectors.amqp10.decimals import read_decimal
-from dissectors.amqp10.values import Decimal32, Decimal64, Decimal128
+from dissectors.amqp10.decimals import Decimal32, Decimal64, Decimal128, read_decimal
 
 LARGEST_7 = "9999999"
 LARGEST_16 = "9999999999999999"

@@ -16,12 +16,12 @@ from support.decoded import expected, meaning, problems, read_value
 from support.sampling import examples
 from support.strategies import Sample
 
+from dissectors.amqp10.decimals import Decimal32
 from dissectors.amqp10.types import FORMAT_CODES, ValueReader, type_name
 from dissectors.amqp10.values import (
     Array,
     Byte,
     Char,
-    Decimal32,
     Described,
     Float,
     Int,

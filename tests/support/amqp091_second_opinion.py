@@ -28,6 +28,7 @@ from amqpscope.reassembly.stream import StreamSink
 from dissectors.amqp091 import values
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.decimals import Decimal
 from dissectors.amqp091.frame import Amqp091FrameDecoder
 from dissectors.amqp091.tables import FieldTable
 from dissectors.interface import Frame
@@ -159,7 +160,7 @@ _TYPES: dict[type, str] = {
     values.LongLongInt: "long int",
     values.Amqp091Float: "float",
     float: "double",
-    values.Decimal: "decimal",
+    Decimal: "decimal",
     str: "string",
     bytes: "string",
     values.ByteArray: "byte array",
@@ -189,7 +190,7 @@ def _text(item: Any) -> str:
     if isinstance(item, values.Amqp091Timestamp):
         moment = datetime.datetime.fromtimestamp(int(item), datetime.UTC)
         return f"{moment:%b} {moment.day:2}, {moment:%Y %H:%M:%S}.000000000 UTC"
-    if isinstance(item, values.Decimal | float):
+    if isinstance(item, Decimal | float):
         return f"{float(item):f}"
     if isinstance(item, values.Raw):
         return item.octets.hex()

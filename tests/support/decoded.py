@@ -13,14 +13,12 @@ from typing import Any
 from support import amqp10_encode as amqp
 
 from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.decimals import Decimal32, Decimal64, Decimal128
 from dissectors.amqp10.types import ValueReader
 from dissectors.amqp10.values import (
     Array,
     Byte,
     Char,
-    Decimal32,
-    Decimal64,
-    Decimal128,
     Described,
     Float,
     Int,

@@ -43,6 +43,7 @@ from amqpscope.report.secrets import hides_octets, is_secret_key
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
 from dissectors.amqp091.content import BASIC, ContentHeader
+from dissectors.amqp091.decimals import Decimal
 from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
     BasicAck,
@@ -60,7 +61,6 @@ from dissectors.amqp091.values import (
     Amqp091Float,
     Amqp091Timestamp,
     ByteArray,
-    Decimal,
     FieldArray,
     LongInt,
     LongLongInt,

@@ -2,12 +2,12 @@
 
 from amqpscope.report.line import Line
 from amqpscope.report.value_text import BRIEF, ValueText, hidden_text, octets_text, text_word
+from dissectors.amqp091.decimals import Decimal
 from dissectors.amqp091.tables import FieldTable
 from dissectors.amqp091.values import (
     Amqp091Float,
     Amqp091Timestamp,
     ByteArray,
-    Decimal,
     FieldArray,
     LongInt,
     LongLongInt,

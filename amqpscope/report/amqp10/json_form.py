@@ -39,6 +39,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import hides_octets, is_secret_key
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.composite import Composite, Field
+from dissectors.amqp10.decimals import DECIMALS
 from dissectors.amqp10.message import Message, Section
 from dissectors.amqp10.messaging import Accepted, Rejected
 from dissectors.amqp10.performatives import Disposition, Error, Transfer
@@ -47,9 +48,6 @@ from dissectors.amqp10.values import (
     Array,
     Byte,
     Char,
-    Decimal32,
-    Decimal64,
-    Decimal128,
     Described,
     Float,
     Int,
@@ -80,7 +78,7 @@ _NUMBERS: Final[dict[type, str]] = {
     Long: '{"long": ',
 }
 
-_DECIMALS: Final[dict[type, str]] = {Decimal32: "decimal32", Decimal64: "decimal64", Decimal128: "decimal128"}
+_DECIMALS: Final[dict[type, str]] = {kind: name for name, kind in DECIMALS.items()}
 
 
 # Values
