@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from amqpscope.correlation.intermediary import forwarded
-from amqpscope.correlation.resumption import resumed
 from amqpscope.model.finding import Finding
 from amqpscope.tracking.amqp10.summary import Amqp10Summary
 from amqpscope.tracking.summary import ConnectionSummary
@@ -12,9 +10,21 @@ __all__ = ["correlate"]
 
 
 def correlate(summaries: Iterable[ConnectionSummary], whole: bool) -> list[Finding]:
-    """What these connections, in the order of time, show together. whole: there were no others."""
+    """What these connections, in the order of time, show together. whole: there were no others.
+
+    What judges links or messages is imported where there are any: that takes
+    longer than a short conversation.
+    """
     own = [one for one in summaries if isinstance(one, Amqp10Summary)]
-    found = [*resumed(own), *forwarded(own)]
+    found: list[Finding] = []
+    if any(any(one.links) for one in own):
+        from amqpscope.correlation.resumption import resumed
+
+        found += resumed(own)
+    if any(any(one.digests) for one in own):
+        from amqpscope.correlation.intermediary import forwarded
+
+        found += forwarded(own)
     if not whole:
         for finding in found:
             finding.certain = False
