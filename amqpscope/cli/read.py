@@ -21,7 +21,6 @@ from amqpscope.cli.place_options import connection_option, first_option, last_op
 from amqpscope.cli.selection import Selection, parse_bound, parse_channels, parse_names
 from amqpscope.cli.status import Status, worst
 from amqpscope.cli.time_format import TimeFormat, time_option
-from amqpscope.cli.timeline_writers import LadderWriter, TimelineWriter
 from amqpscope.cli.writers import CensusWriter, FramesJsonWriter, FrameWriter
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions
@@ -244,10 +243,14 @@ def read(
     captures = reading.captures(paths)
     writer: FrameWriter
     if drawn:
+        from amqpscope.cli.timeline_writers import LadderWriter
+
         writer = LadderWriter(around or 0)
     elif count:
         writer = CensusWriter(form is not ReadFormat.text)
     elif form is ReadFormat.text:
+        from amqpscope.cli.timeline_writers import TimelineWriter  # brings what other forms do not need
+
         writer = TimelineWriter(
             time.value,
             max(verbose, 2 if bodies else 0),

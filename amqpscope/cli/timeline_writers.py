@@ -14,7 +14,6 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import END_OF_STREAM, Connection, FrameRecord
 from amqpscope.report.frames_around import FramesAround
 from amqpscope.report.held_timeline import HeldTimeline
-from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.notes import note_lines, notes_about
@@ -105,8 +104,8 @@ class TimelineWriter(FrameWriter):
         if self._sealed > MAX_SEALED_SHOWN:
             more = f"and {self._sealed - MAX_SEALED_SHOWN} more connections in TLS (summary --all shows them)"
             self._timeline.add(more)
-        for text, style, hang in note_lines(notes_about(capture.notes, self.about)):
-            self._add([(style, f"note: {printable(text)}")], hang)
+        for one in note_lines(notes_about(capture.notes, self.about)):
+            self._add([(one.style, f"note: {printable(one.text)}")], one.hang)
         self._timeline.write_all()
 
     def fail(self, name: str, reason: str) -> None:
@@ -156,6 +155,8 @@ class LadderWriter(FrameWriter):
     def finish(self, capture: Capture) -> None:
         if self._around and not self._records:
             raise CaptureError(f"{capture.name}: --around {self._around}: no frame begins in this packet")
+        from amqpscope.report.ladder import WIDTH, ladder  # the other writer of this file draws none
+
         paint, width = painter()
         places = {
             (record.connection, record.peer, int(record.packet), record.frame.name)

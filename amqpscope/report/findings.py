@@ -13,10 +13,10 @@ from amqpscope.model.passwords import without_password
 from amqpscope.policy.config_finding import ConfigFinding
 from amqpscope.report.moment import iso
 from amqpscope.report.secrets import shown_path
-from amqpscope.rules.catalogue import rule, severity
 from amqpscope.rules.fingerprint import fingerprint
 from amqpscope.rules.profiles import weight
 from amqpscope.rules.references import named_source, references
+from amqpscope.rules.registry import severity
 
 __all__ = [
     "FINDINGS_SCHEMA",
@@ -42,6 +42,8 @@ def expected_condition(finding: Finding) -> tuple[str, bool]:
 
     Several errors are joined by `or`.
     """
+    from amqpscope.rules.catalogue import rule  # brings the words of rules
+
     row = rule(finding.rule)
     return row.answer, row.answer_named
 
@@ -82,6 +84,8 @@ def _path(finding: Finding, path: str) -> str:
 
 def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
     """One finding by the names of the contract."""
+    from amqpscope.rules.catalogue import rule  # brings the words of rules
+
     row = rule(finding.rule, finding.assessment.edition)
     connection = finding.connection
     channel = int(finding.channel)

@@ -18,7 +18,6 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.painter import painter
 from amqpscope.report.settlements import SettlementLog, settled_text
 from amqpscope.report.timeline import Clock, FrameLines, FrameParts, Timeline, heading
-from amqpscope.report.verdict import answer, headline
 from amqpscope.rules.peer_error import is_objection
 from amqpscope.rules.profiles import weight
 from amqpscope.tracking.amqp10.identity import Link
@@ -312,6 +311,8 @@ class HeldTimeline:
 
     def _put_finding(self, finding: Finding) -> None:
         """Put a finding below its frame, and the answer below the frame that gives it."""
+        from amqpscope.report.verdict import answer, headline  # brings what shows findings
+
         spot, connection = finding.spot, finding.connection
         direction = int(spot.direction)
         place = (connection, direction, int(spot.offset), spot.name)

@@ -29,8 +29,6 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, in_quotes, printable
 from amqpscope.report.suppressed import excuse
 from amqpscope.report.timeline import Clock, FrameLines, FrameParts, Timeline, heading
-from amqpscope.rules.catalogue import rule
-from amqpscope.rules.explanation import explanation
 from amqpscope.rules.peer_error import FIN, RST
 from amqpscope.rules.profiles import habit_of, profile, weight
 from amqpscope.rules.references import cited
@@ -107,6 +105,8 @@ def why_possible(finding: Finding) -> str:
         return (
             "A load balancer stands in front of the client: the load balancer may have ended the connection."
         )
+    from amqpscope.rules.explanation import explanation  # reads the words of rules
+
     words = explanation(finding.rule)
     reason = _NOT_READ if words is None else words.excuse() or _NOT_READ
     return reason.format(peer=finding.peer, other=_other(finding))
@@ -200,6 +200,8 @@ class Verdicts:
 
     def _finding(self, finding: Finding, timeline: Timeline, again: bool) -> list[tuple[Line, int]]:
         """One finding. again: the rule is explained already."""
+        from amqpscope.rules.catalogue import rule  # brings the words of rules
+
         row = rule(finding.rule, finding.assessment.edition)
         shown: list[tuple[Line, int]] = [([], -1), (headline(finding), 4)]
         if not finding.certain and not again:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from amqpscope.protocols import RULE_SPACES
 from amqpscope.rules.declaration import LAYERS, Declaration
 from amqpscope.rules.explanation import explanation
-from amqpscope.rules.registry import checked, declaration
+from amqpscope.rules.registry import checked, declaration, severity
 
 __all__ = ["Named", "Rule", "catalogue", "editions", "guards", "named", "rule", "severity"]
 
@@ -178,9 +178,3 @@ def rule(name: str, edition: str = "final") -> Rule:
         return editions()[name, edition]
     one = declaration(name)
     return catalogue()[name] if one is None else _declared(one)
-
-
-def severity(name: str, edition: str = "final") -> str:
-    """`error`, `warning` or `note`: the severity of breaking a rule."""
-    one = declaration(name) if edition == "final" else None
-    return rule(name, edition).severity if one is None else one.severity

@@ -16,10 +16,9 @@ from amqpscope.rules.registry import declaration
 __all__ = ["Explanation", "explanation", "how_to_mend"]
 
 # The declaration; then its own docstring, or the function that judges, with its docstring.
-_DECLARED = re.compile(
+_DECLARED = (
     r'^\w+: Final(?:\[str\])? = RULES\.rule\(\s*"([A-Z0-9-]+)"'
-    r'.*?^(?:"""|def (\w+)\(.*?^    """)(.*?)"""',
-    re.M | re.S,
+    r'.*?^(?:"""|def (\w+)\(.*?^    """)(.*?)"""'
 )
 
 _HEADS = {
@@ -32,7 +31,7 @@ _HEADS = {
     "Only possible because": "only_possible",
     "How to mend it": "mend",
 }
-_HEAD = re.compile(f"^({'|'.join(_HEADS)}):", re.M)
+_HEAD = f"^({'|'.join(_HEADS)}):"
 
 
 class Explanation(NamedTuple):
@@ -96,8 +95,8 @@ def _words(subject: str) -> dict[str, Explanation]:
         return {}
     namespace = namespace_of(subject)
     words: dict[str, Explanation] = {}
-    for name, function, docstring in _DECLARED.findall(source):
-        fault, *parts = _HEAD.split(cleandoc(docstring))
+    for name, function, docstring in re.findall(_DECLARED, source, re.M | re.S):
+        fault, *parts = re.split(_HEAD, cleandoc(docstring), flags=re.M)
         said = {_HEADS[head]: _line(text) for head, text in zip(parts[::2], parts[1::2], strict=True)}
         words[f"{namespace}/{name}"] = Explanation(f"{subject}.py", function, _line(fault), **said)
     return words

@@ -35,6 +35,22 @@ NO_RECORD: Final = FrameRecord(
 )
 
 
+class NamedProduct:
+    """What a peer says of its product. introduction: the frame that says it. said: its fields."""
+
+    def __init__(self, introduction: object, said: dict[str, str]) -> None:
+        self.introduction: object = introduction
+        self.said: dict[str, str] = said
+        # The profiles that fit, None as long as nobody has asked for them.
+        self._profiles: list[Profile] | None = None
+
+    def profiles(self) -> list[Profile]:
+        """The profiles that fit. Few rules ask for them, and to find them takes longer than the rest."""
+        if self._profiles is None:
+            self._profiles = recognised(self.said)
+        return self._profiles
+
+
 class Judge(ABC):
     """Judges one connection.
 
@@ -56,8 +72,8 @@ class Judge(ABC):
         self.amended: list[Finding] | None = None
         # The newest errors of both peers, and the ends of their streams: a fault may show only after them.
         self.errors: list[PeerError] = []
-        # For each peer the frame that names its product, what that frame says, and the profiles that follow.
-        self.profiles: dict[str, tuple[object, dict[str, str], list[Profile]]] = {}
+        # For each peer what the frame says that names its product.
+        self.products: dict[str, NamedProduct] = {}
 
     @abstractmethod
     def take(self, record: FrameRecord) -> None:
@@ -230,16 +246,16 @@ class Judge(ABC):
         for finding in findings:
             peer = finding.peer
             introduction = self.introduction(peer)
-            profiles: list[Profile] = []
-            if introduction is not None:
-                known = self.profiles.get(peer)
-                if known is None or known[0] is not introduction:
-                    said = self.product(introduction)
-                    known = (introduction, said, recognised(said))
-                    self.profiles[peer] = known
-                finding.said = known[1]
-                profiles = known[2]
+            known = self.products.get(peer)
+            if introduction is None:
+                known = None
+            elif known is None or known.introduction is not introduction:
+                known = NamedProduct(introduction, self.product(introduction))
+                self.products[peer] = known
+            if known is not None:
+                finding.said = known.said
             if finding.rule in HABITUAL:
+                profiles = [] if known is None else known.profiles()
                 finding.assessment = finding.assessment.by_profile(which(finding, profiles))
                 if finding.evidence.pop("product_captured", None) is not None:
                     finding.certain = True  # reported before the other peer complained about it
