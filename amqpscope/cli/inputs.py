@@ -4,7 +4,6 @@ import enum
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -71,7 +70,7 @@ class Dialect(enum.StrEnum):
     draft2011 = DRAFT_2011
 
 
-_CALLED_SO = re.compile(r"\.(pcap|pcapng|cap)(\.(gz|zst))?$", re.IGNORECASE)
+_CALLED_SO = r"\.(pcap|pcapng|cap)(\.(gz|zst))?$"
 
 _NAMED = 5
 """Files that are called as captures and are none, of which the names are said."""
@@ -97,7 +96,7 @@ class CaptureArgument:
         """The capture. Raises CaptureError."""
         if self.refusal:
             raise CaptureError(self.refusal)
-        options = replace(options, dialect=self.dialect, secrets=self.secrets)
+        options = options._replace(dialect=self.dialect, secrets=self.secrets)
         return Capture(self.paths[0] if len(self.paths) == 1 else self.paths, options, via=self.via)
 
 
@@ -235,7 +234,7 @@ def _in_directory(directory: str) -> list[CaptureArgument]:
             found.append(CaptureArgument([path]))
         else:
             others += 1
-            if _CALLED_SO.search(path) and len(called_so) < _NAMED:
+            if re.search(_CALLED_SO, path, re.IGNORECASE) and len(called_so) < _NAMED:
                 called_so.append(path)
     if not found:
         count = f"none of its {others} files is a capture" if others else "the directory is empty"

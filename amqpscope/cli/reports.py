@@ -5,7 +5,7 @@ import re
 import signal
 import sys
 import threading
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from amqpscope.cli.inputs import CaptureArgument, same_file
 from amqpscope.cli.output import leave_stdout, notes_to_stderr, say
@@ -17,7 +17,6 @@ from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.configuration import Configuration, nearest_word
 from amqpscope.policy.judging import INTERRUPTED, Hearer
 from amqpscope.policy.policy import Policy
-from amqpscope.policy.replacement import Replacement
 from amqpscope.report.finding_counts import Detail
 from amqpscope.report.forms import NAMES, ReportForm, ReportOptions, declared, form_of_file, suffixes
 from amqpscope.report.outcome import nothing_to
@@ -26,10 +25,13 @@ from amqpscope.report.suppressed import fixed_lines
 from amqpscope.report.writer import FindingWriter, Writers
 from dissectors.wording import count
 
+if TYPE_CHECKING:
+    from amqpscope.policy.replacement import Replacement
+
 __all__ = ["Reports", "in_folder"]
 
 
-_LIKE_A_FORMAT = re.compile("[a-z]{2,}")
+_LIKE_A_FORMAT = "[a-z]{2,}"
 
 
 class Reports:
@@ -97,6 +99,8 @@ class Reports:
         others: list[Hearer] = []
         try:
             self._remove_at_signals()
+            if self._named or self._annotated is not None:
+                from amqpscope.policy.replacement import Replacement  # most runs write no files
             for form, path in self._named:
                 file = Replacement(path)
                 self._files.append(file)
@@ -223,7 +227,7 @@ def _named(output: str) -> tuple[str, str]:
         form = before
     else:
         path = output
-        if _LIKE_A_FORMAT.fullmatch(before) and colon:
+        if re.fullmatch(_LIKE_A_FORMAT, before) and colon:
             forms = nearest_word(before, NAMES, "format")
             raise FilterError(f"--output {output}: {forms} (a file of this name: ./{output})")
         form = form_of_file(path)

@@ -337,7 +337,7 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
     return None if text is None else re.compile(fnmatch.translate(text.replace("[", "[[]")))
 
 
-_ENDPOINT = re.compile(r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::([0-9]{1,5}))?\Z")
+_ENDPOINT = r"(?:\[([^\]]*)\]|([^:\[\]]*))(?::([0-9]{1,5}))?\Z"
 
 
 def is_connection(connection: Connection, wanted: str) -> bool:
@@ -369,7 +369,7 @@ def _parse_endpoint(
 ) -> tuple[ipaddress.IPv4Address | ipaddress.IPv6Address | None, int | None]:
     """Address and port of an end, None for the one that is not given."""
     try:
-        match = _ENDPOINT.match(text)
+        match = re.match(_ENDPOINT, text)
         if match is None:
             return ipaddress.ip_address(text), None
         name = match.group(1) or match.group(2) or ""

@@ -419,8 +419,8 @@ class _TextWriter(_Writer):
             self._write_many(listed, wrong)
         for line, hang in self.traces.lines():
             print(self._painter.paint(line, hang))
-        for text, style, hang in note_lines(notes_about(capture.notes, self.about)):
-            print(self._painter.paint([(style, f"note: {printable(text)}")], hang))
+        for one in note_lines(notes_about(capture.notes, self.about)):
+            print(self._painter.paint([(one.style, f"note: {printable(one.text)}")], one.hang))
         self.reported.close()
         self.diagnoses.close()
 

@@ -52,19 +52,28 @@ class Limit(NamedTuple):
     reason: str
 
 
-class Kind(NamedTuple):
+class Kind:
     """A kind of diagnosis. code: `diag/...`. protocols: versions of AMQP that can have it.
 
     explains: which ends the diagnosis explains (ENDS, NO_OPENING, REFUSES, MAY_END), empty for none.
     trouble: whether the diagnosis is a problem, and not only a fact.
     """
 
-    code: str
-    protocols: tuple[str, ...]
-    words: str
-    limits: tuple[Limit, ...]
-    explains: tuple[str, ...] = ()
-    trouble: bool = True
+    def __init__(
+        self,
+        code: str,
+        protocols: tuple[str, ...],
+        words: str,
+        limits: tuple[Limit, ...],
+        explains: tuple[str, ...] = (),
+        trouble: bool = True,
+    ) -> None:
+        self.code = code
+        self.protocols = protocols
+        self.words = words
+        self.limits = limits
+        self.explains = explains
+        self.trouble = trouble
 
     @property
     def name(self) -> str:

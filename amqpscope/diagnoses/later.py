@@ -54,7 +54,7 @@ class LaterSeveral(Several):
 
     def postpone(self, fact: Theft | Resumption) -> bool:
         kind = _STOLEN if isinstance(fact, Theft) else _RESUMED
-        self._put((kind, *fact))
+        self._put((kind, *fact.dump()))
         return True
 
     def _put(self, fact: tuple[Any, ...]) -> None:

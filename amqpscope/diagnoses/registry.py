@@ -4,7 +4,6 @@ They are declared in the files of their watches, which are imported when somebod
 protocol are in its package.
 """
 
-import pkgutil
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
@@ -20,6 +19,8 @@ __all__ = ["kind_of", "kinds", "known_codes", "known_limits"]
 @cache
 def kinds() -> Mapping[str, Kind]:
     """All kinds by their codes, in the order of their names."""
+    import pkgutil  # takes long to load, and most runs ask for no name
+
     import amqpscope.diagnoses.capture  # noqa: F401  the watches declare them
 
     for protocol in PROTOCOLS.values():

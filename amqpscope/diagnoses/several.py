@@ -6,7 +6,7 @@ may be about, and ask it. Frames come in the order of packets, so what it knows 
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 from amqpscope.diagnoses.declaration import Limit, declare
 from amqpscope.diagnoses.limits import Limits
@@ -44,39 +44,67 @@ ConnectedFact = tuple[str, str, str, str, int, int, int]
 """The arguments of `Several.connected`."""
 
 
-class Placed(NamedTuple):
+class Placed:
     """A diagnosis, with the time (ns) at which its connection began, and the protocol of the connection."""
 
-    diagnosis: Diagnosis
-    began: int
-    protocol: str
+    def __init__(self, diagnosis: Diagnosis, began: int, protocol: str) -> None:
+        self.diagnosis = diagnosis
+        self.began = began
+        self.protocol = protocol
 
 
-class Theft(NamedTuple):
+class Theft:
     """A link that a server has detached, because another connection attached it. packet: of the detach."""
 
-    connection: str
-    container: str
-    link: str
-    address: str | None
-    condition: str
-    packet: int
+    def __init__(
+        self,
+        connection: str,
+        container: str,
+        link: str,
+        address: str | None,
+        condition: str,
+        packet: int,
+    ) -> None:
+        self.connection = connection
+        self.container = container
+        self.link = link
+        self.address = address
+        self.condition = condition
+        self.packet = packet
+
+    def dump(self) -> tuple[Any, ...]:
+        """All of it as plain values, in the order of the parameters."""
+        return (self.connection, self.container, self.link, self.address, self.condition, self.packet)
 
 
-class Resumption(NamedTuple):
+class Resumption:
     """A link on which a client sends, and which it may resume.
 
     packet: of its attach. accepted: the delivery-tags that the answering attach lists as accepted. sent: the
     message-ids and packets of what was sent then as new. left: message-ids by tag of what is not settled.
     """
 
-    connection: str
-    container: str
-    link: str
-    packet: int
-    accepted: tuple[bytes, ...]
-    sent: tuple[tuple[str, int], ...]
-    left: dict[bytes, str]
+    def __init__(
+        self,
+        connection: str,
+        container: str,
+        link: str,
+        packet: int,
+        accepted: tuple[bytes, ...],
+        sent: tuple[tuple[str, int], ...],
+        left: dict[bytes, str],
+    ) -> None:
+        self.connection = connection
+        self.container = container
+        self.link = link
+        self.packet = packet
+        self.accepted = accepted
+        self.sent = sent
+        self.left = left
+
+    def dump(self) -> tuple[Any, ...]:
+        """All of it as plain values, in the order of the parameters."""
+        return (self.connection, self.container, self.link, self.packet, self.accepted, self.sent, self.left)
 
 
 class _Host:

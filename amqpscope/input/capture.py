@@ -12,9 +12,8 @@ that was rotated. `Capture` also has the connections and the notes about the cap
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.kept import KeptConnections
@@ -45,8 +44,7 @@ BLOCK = 256 * 1024
 """Octets read at a time. What a block completes is kept until its end: frames, and whole connections."""
 
 
-@dataclass(frozen=True)
-class CaptureOptions:
+class CaptureOptions(NamedTuple):
     """What is wanted of a capture."""
 
     messages: bool = True

@@ -9,7 +9,7 @@ from amqpscope.limits import MAX_JOBS
 
 __all__ = ["jobs_of"]
 
-_NUMBER: Final = re.compile(r"[0-9]{1,3}")
+_NUMBER: Final = r"[0-9]{1,3}"
 
 
 def jobs_of(jobs: str | None, what: str = "--jobs") -> int:
@@ -23,6 +23,6 @@ def jobs_of(jobs: str | None, what: str = "--jobs") -> int:
         # Those that this process may use, where the system can tell.
         usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return min(usable, MAX_JOBS)
-    if not _NUMBER.fullmatch(jobs) or not 1 <= int(jobs) <= MAX_JOBS:
+    if not re.fullmatch(_NUMBER, jobs) or not 1 <= int(jobs) <= MAX_JOBS:
         raise FilterError(f"{what} {jobs}: must be auto or a number from 1 to {MAX_JOBS}")
     return int(jobs)

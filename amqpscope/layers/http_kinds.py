@@ -16,7 +16,7 @@ _ANSWER: Final = b"HTTP/1."
 _CREDENTIALS: Final = 407
 """The status with which a proxy demands credentials."""
 
-_TARGET: Final = re.compile(r"[A-Za-z0-9.\-]{1,253}:[0-9]{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:[0-9]{1,5}")
+_TARGET: Final = r"[A-Za-z0-9.\-]{1,253}:[0-9]{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:[0-9]{1,5}"
 """The target of CONNECT: a host and a port."""
 
 
@@ -57,7 +57,7 @@ class ConnectKind(LayerKind):
             return ConnectLayer(asked, refusal) if exchange.client == 0 else ConnectLayer(refusal, asked)
         words = exchange.request.line.split(" ")
         target = words[1] if len(words) > 1 else ""
-        named = target if _TARGET.fullmatch(target) else "another server"
+        named = target if re.fullmatch(_TARGET, target) else "another server"
         context.notes.add("capture/connect", 0, 0, f"an HTTP proxy connects the client with {named}")
         request, response = exchange.request.size, exchange.response.size
         return ConnectLayer(request, response) if exchange.client == 0 else ConnectLayer(response, request)

@@ -14,8 +14,8 @@ __all__ = ["NOTHING_SAID", "Finding", "named_peers"]
 # mypyc: null object, of findings whose rule says nothing more. Nothing writes to it.
 NOTHING_SAID: Final[dict[str, str]] = {}
 
-_OTHER: Final = re.compile(r"\bthe other peer\b")
-_PEER: Final = re.compile(r"\b(?:the|the same|this) peer\b")
+_OTHER: Final = r"\bthe other peer\b"
+_PEER: Final = r"\b(?:the|the same|this) peer\b"
 
 
 def named_peers(text: str, peer: str) -> str:
@@ -23,7 +23,7 @@ def named_peers(text: str, peer: str) -> str:
     if "peer" not in text:
         return text
     other = SERVER if peer == CLIENT else CLIENT
-    return _PEER.sub(f"the {peer}", _OTHER.sub(f"the {other}", text))
+    return re.sub(_PEER, f"the {peer}", re.sub(_OTHER, f"the {other}", text))
 
 
 class Finding:

@@ -5,11 +5,11 @@ from typing import Final
 
 __all__ = ["without_password"]
 
-_URL_PASSWORD: Final = re.compile(r"(://[^/@:]*):[^@]*@")
+_LOGIN: Final = r"(://[^/@:]*):[^@]*@"
 
 
 def without_password(text: str) -> str:
     """`text`, and if there is a URL with a password in it, without that."""
     if "://" in text and "@" in text:
-        return _URL_PASSWORD.sub(r"\1:(hidden)@", text)
+        return re.sub(_LOGIN, r"\1:(hidden)@", text)
     return text

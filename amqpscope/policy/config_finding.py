@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from amqpscope.policy.baseline import BaselineEntry
@@ -13,12 +13,13 @@ EXPIRED: Final = "config/ALLOW-EXPIRED"
 UNUSED: Final = "config/ALLOW-UNUSED"
 
 
-class ConfigFindingKind(NamedTuple):
+class ConfigFindingKind:
     """A kind of remark: how much it weighs, what is asked for, and why."""
 
-    severity: str
-    text: str
-    matters: str
+    def __init__(self, severity: str, text: str, matters: str) -> None:
+        self.severity = severity
+        self.text = text
+        self.matters = matters
 
 
 REMARKS: Final = {

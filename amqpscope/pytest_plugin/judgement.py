@@ -3,7 +3,6 @@
 import io
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -143,7 +142,7 @@ class CaptureOfTest:
 
     def open(self, options: CaptureOptions) -> Capture:
         """The capture. Raises CaptureError."""
-        return Capture(self._source, replace(options, dialect=self._dialect, secrets=self._secrets))
+        return Capture(self._source, options._replace(dialect=self._dialect, secrets=self._secrets))
 
 
 class _Report(FindingWriter):

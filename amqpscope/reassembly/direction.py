@@ -203,26 +203,26 @@ class Direction:
 
     def facts(self, now: i64) -> StreamFacts:
         """What a summary tells of this direction. now (ns): when the connection's last segment came."""
-        return StreamFacts(
-            seen=self.seen,
-            syn=self.start.syn != 0,
-            midstream=self.start.midstream,
-            delivered=self.delivered(),
-            missing=self.gaps.missing,
-            retransmitted=self.copies.again - self.copies.octets,
-            duplicated=self.copies.octets,
-            late=self.gaps.late,
-            stray=self.strays.count,
-            differing=self.recent.differing,
-            segments=self.segments,
-            first_packet=self.start.packet,
-            first_time=self.start.time,
-            last_packet=self.packet,
-            last_time=self.time,
-            shut=self.stalls.total(WINDOW, now),
-            unheard=self.stalls.total(RESENT, now),
-            ended=self.end_kind(),
-        )
+        facts = StreamFacts()
+        facts.seen = self.seen
+        facts.syn = self.start.syn != 0
+        facts.midstream = self.start.midstream
+        facts.delivered = self.delivered()
+        facts.missing = self.gaps.missing
+        facts.retransmitted = self.copies.again - self.copies.octets
+        facts.duplicated = self.copies.octets
+        facts.late = self.gaps.late
+        facts.stray = self.strays.count
+        facts.differing = self.recent.differing
+        facts.segments = self.segments
+        facts.first_packet = self.start.packet
+        facts.first_time = self.start.time
+        facts.last_packet = self.packet
+        facts.last_time = self.time
+        facts.shut = self.stalls.total(WINDOW, now)
+        facts.unheard = self.stalls.total(RESENT, now)
+        facts.ended = self.end_kind()
+        return facts
 
     def end_kind(self) -> str:
         """How this direction ended: `fin`, `rst`, or "" if it did not."""

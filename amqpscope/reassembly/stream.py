@@ -1,7 +1,5 @@
 """The two streams of a connection as they leave reassembly: where they go, and what is shown about them."""
 
-from typing import NamedTuple
-
 from mypy_extensions import mypyc_attr
 
 from amqpscope.reassembly.provenance import Provenance
@@ -38,39 +36,43 @@ class StreamSink:
         """Something about the capture of this direction ("capture/..."), in words without its octets."""
 
 
-class StreamFacts(NamedTuple):
+class StreamFacts:
     """What a summary tells of one direction."""
 
-    seen: bool
-    """A segment of this direction was captured."""
-    syn: bool
-    """Its SYN was captured."""
-    midstream: bool
-    """Its first octets are not known to be the connection's first."""
-    delivered: int
-    """Octets passed on."""
-    missing: int
-    """Octets passed on as gaps."""
-    retransmitted: int
-    """Octets sent more than once."""
-    duplicated: int
-    """Octets sent once and captured more than once: packets that two taps captured."""
-    late: int
-    """Octets captured when their place had been passed: in a gap, before the origin, behind the end."""
-    stray: int
-    """Segments ignored because they lay outside any window."""
-    differing: int
-    """Second copies of octets that contradicted the first."""
-    segments: int
-    """Segments captured, those without payload included."""
-    first_packet: int
-    first_time: int
-    last_packet: int
-    last_time: int
-    """Packet numbers and times (ns) of the first and last of these segments; 0 when there is none."""
-    shut: int
-    """Nanoseconds in which the other end's window left no room for its sender's octets."""
-    unheard: int
-    """Nanoseconds in which octets were sent again and not acknowledged."""
-    ended: str
-    """"fin", "rst" or "" """
+    def __init__(self) -> None:
+        # A segment of this direction was captured.
+        self.seen: bool = False
+        # Its SYN was captured.
+        self.syn: bool = False
+        # Its first octets are not known to be the connection's first.
+        self.midstream: bool = False
+        # Octets passed on.
+        self.delivered: int = 0
+        # Octets passed on as gaps.
+        self.missing: int = 0
+        # Octets sent more than once.
+        self.retransmitted: int = 0
+        # Octets sent once and captured more than once: packets that two taps captured.
+        self.duplicated: int = 0
+        # Octets captured when their place had been passed: in a gap, before the origin, behind the end.
+        self.late: int = 0
+        # Segments ignored because they lay outside any window.
+        self.stray: int = 0
+        # Second copies of octets that contradicted the first.
+        self.differing: int = 0
+        # Segments captured, those without payload included.
+        self.segments: int = 0
+        # The number of the packet of the first segment; 0 when there is none.
+        self.first_packet: int = 0
+        # Its time (ns).
+        self.first_time: int = 0
+        # The same of the last segment.
+        self.last_packet: int = 0
+        # Its time (ns).
+        self.last_time: int = 0
+        # Nanoseconds in which the other end's window left no room for its sender's octets.
+        self.shut: int = 0
+        # Nanoseconds in which octets were sent again and not acknowledged.
+        self.unheard: int = 0
+        # How it ended: "fin", "rst" or "".
+        self.ended: str = ""

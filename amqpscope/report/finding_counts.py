@@ -3,7 +3,7 @@
 What the findings say is in `verdict`, which takes longer to load than a small capture takes to check.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from amqpscope.model.finding import Finding
 from amqpscope.rules.peer_error import is_objection
@@ -43,17 +43,24 @@ class FindingCounts:
         )
 
 
-class Detail(NamedTuple):
+class Detail:
     """What a report for people shows of each finding.
 
     possible, notes: possible findings and notes are shown like the others, and not only counted. full: every
     finding is shown in full, however many there are. quiet: no finding is shown, all are only counted.
     """
 
-    possible: bool = False
-    notes: bool = False
-    full: bool = False
-    quiet: bool = False
+    def __init__(
+        self,
+        possible: bool = False,
+        notes: bool = False,
+        full: bool = False,
+        quiet: bool = False,
+    ) -> None:
+        self.possible = possible
+        self.notes = notes
+        self.full = full
+        self.quiet = quiet
 
     def opens(self, finding: Finding) -> bool:
         """Whether a finding is shown, and not only counted."""

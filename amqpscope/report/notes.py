@@ -1,7 +1,7 @@
 """Notes about a capture as lines of text, folded by code."""
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection
@@ -14,12 +14,13 @@ _HARMLESS: Final = ("capture/duplicate", "capture/joined", "capture/proxy")
 """Notes that take nothing from the findings: one line about all of them is enough."""
 
 
-class NoteLine(NamedTuple):
+class NoteLine:
     """A line about the capture. style: how it is painted. hang: see `Painter.paint`."""
 
-    text: str
-    style: str = "note"
-    hang: int = 6
+    def __init__(self, text: str, style: str = "note", hang: int = 6) -> None:
+        self.text = text
+        self.style = style
+        self.hang = hang
 
 
 def any_connection(_: Connection) -> bool:

@@ -7,13 +7,26 @@ them.
 """
 
 import re
-import unicodedata
+from functools import cache
+from typing import Final
 
 __all__ = ["cells", "cut", "hexdump", "in_quotes", "printable", "quoted", "word", "wrap"]
 
 # Printable by their category, but nothing is seen of them: joiners, fillers, selectors, a blank pattern.
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+_INVISIBLE: Final = frozenset(
+    chr(code)
+    for first, last in (
+        (0x034F, 0x034F),
+        (0x115F, 0x1160),
+        (0x17B4, 0x17B5),
+        (0x180B, 0x180F),
+        (0x2800, 0x2800),
+        (0x3164, 0x3164),
+        (0xFE00, 0xFE0F),
+        (0xFFA0, 0xFFA0),
+        (0xE0100, 0xE01EF),
+    )
+    for code in range(first, last + 1)
 )
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -24,7 +37,7 @@ _MOST_MARKS = 3
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@$%+*#~^&<>(){}?!,;|-]+\Z")
 
 # What a string may look like that would be read as another type, or as one of our own signs.
-_MISTAKABLE = re.compile(
+_MISTAKABLE = (
     r"(?:null|true|false|nan|-?inf|[-+]?\d[\dA-Fa-fx.eE:+-]*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|[@({#].*)\Z"
 )
@@ -44,10 +57,12 @@ def printable(text: str) -> str:
     """`text` with every character that is not plainly visible (or could be a command) escaped."""
     if text.isascii() and text.isprintable():
         return text
+    import unicodedata  # most texts are ASCII
+
     shown: list[str] = []
     marks = _MOST_MARKS
     for character in text:
-        if not character.isprintable() or (character > "\x7f" and _INVISIBLE.match(character)):
+        if not character.isprintable() or character in _INVISIBLE:
             shown.append(_escape(character))
             marks = _MOST_MARKS
         elif character > "\x7f" and unicodedata.category(character)[0] == "M":
@@ -80,9 +95,15 @@ def word(text: str, most: int = 0) -> str:
 
 def quoted(text: str, most: int = 0) -> str:
     """`text` where values of any type stand: in double quotes also if it could be taken for another type."""
-    if _MISTAKABLE.match(text):
+    if _mistakable().match(text):
         return in_quotes(text, most)
     return word(text, most)
+
+
+@cache
+def _mistakable() -> re.Pattern[str]:
+    """`_MISTAKABLE`, compiled when the first value is shown: that takes longer than to load this module."""
+    return re.compile(_MISTAKABLE)
 
 
 def cells(text: str) -> int:

@@ -24,9 +24,7 @@ _WORDS: Final = (
     "passw(?:or)?d|passphrase|passcode|pwd|secret|credential|authori[sz]ation|(?<!lock)token"
     "|sharedaccess|apikey|privatekey|bearer|jwt"
 )
-_SECRET_KEY: Final = re.compile(_WORDS)
-_SECRET_OCTETS: Final = re.compile(_WORDS.encode())
-_BETWEEN: Final = re.compile("[-_. ]")
+_BETWEEN: Final = "[-_. ]"
 
 # Octets that are searched at a time: each search takes two copies of them, and there may be megabytes.
 _PIECE: Final = 256 * 1024
@@ -35,7 +33,7 @@ _OVERLAP: Final = (
 )
 
 # Where a path names a map's key (an index is digits only).
-_KEY_IN_PATH: Final = re.compile(r"\[(?!\d+\])|\{")
+_KEY_IN_PATH: Final = r"\[(?!\d+\])|\{"
 
 _known_keys: dict[str, bool] = {}
 
@@ -50,7 +48,7 @@ def is_secret_key(key: object) -> bool:
         return False
     known = _known_keys.get(name)
     if known is None:
-        known = _SECRET_KEY.search(_BETWEEN.sub("", name.lower())) is not None
+        known = re.search(_WORDS, re.sub(_BETWEEN, "", name.lower())) is not None
         if len(_known_keys) > 4096:
             # The same few keys come with every message; thousands of others are somebody's data.
             _known_keys.clear()
@@ -69,7 +67,7 @@ def hides_octets(octets: bytes) -> bool:
 
 
 def _names_secret(octets: bytes) -> bool:
-    return _SECRET_OCTETS.search(octets.lower().translate(None, b"-_. \0")) is not None
+    return re.search(_WORDS.encode(), octets.lower().translate(None, b"-_. \0")) is not None
 
 
 def size_of(value: object) -> int:
@@ -86,7 +84,7 @@ def problem_path(problem: Problem, guarded: bool) -> str:
 
 def shown_path(path: str, guarded: bool) -> str:
     """The path of a value, cut at the first map if its keys may be part of a secret."""
-    key = _KEY_IN_PATH.search(path)
+    key = re.search(_KEY_IN_PATH, path)
     if key is None or (not guarded and not is_secret_key(path)):
         return path
     return path[: key.start()] + "[…]"

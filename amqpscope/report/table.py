@@ -1,7 +1,6 @@
 """Tables for people: columns as wide as their texts, on an output of some width."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cells, cut
@@ -11,15 +10,16 @@ __all__ = ["TableColumn", "table"]
 _BETWEEN = "  "
 
 
-class TableColumn(NamedTuple):
+class TableColumn:
     """A column. right: its texts stand at its right edge. least: to how many columns it may be narrowed, its
     texts cut; 0: it is never cut. optional: it is left out where there is no room for it.
     """
 
-    heading: str
-    right: bool = False
-    least: int = 0
-    optional: bool = False
+    def __init__(self, heading: str, right: bool = False, least: int = 0, optional: bool = False) -> None:
+        self.heading = heading
+        self.right = right
+        self.least = least
+        self.optional = optional
 
 
 def table(

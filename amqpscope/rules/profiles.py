@@ -18,7 +18,7 @@ Profiles cost nothing per frame: they are consulted only for a finished finding 
 
 import re
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from amqpscope.errors import FilterError
 from amqpscope.model.finding import Finding
@@ -87,19 +87,20 @@ _COMPLAINTS: Final = frozenset(
 """Errors of a peer that cannot continue after what the other peer has sent."""
 
 
-class Mark(NamedTuple):
+class Mark:
     """A field of the open by which a product is recognized.
 
     field: `container-id`, or the name of a property. pattern: a regular expression for the whole field.
     before: if given, the property `version` has to be below this version.
     """
 
-    field: str
-    pattern: str
-    before: tuple[int, ...] = ()
+    def __init__(self, field: str, pattern: str, before: tuple[int, ...] = ()) -> None:
+        self.field = field
+        self.pattern = pattern
+        self.before = before
 
 
-class Habit(NamedTuple):
+class Habit:
     """What a product does that breaks a rule.
 
     rule: with its namespace. does: one sentence about the product. source: where the habit is documented
@@ -107,21 +108,31 @@ class Habit(NamedTuple):
     excess: for a frame that is too large, the greatest number of octets above the limit; 0: any number.
     """
 
-    rule: str
-    does: str
-    source: str
-    frames: tuple[str, ...] = ()
-    path: str = ""
-    excess: int = 0
+    def __init__(
+        self,
+        rule: str,
+        does: str,
+        source: str,
+        frames: tuple[str, ...] = (),
+        path: str = "",
+        excess: int = 0,
+    ) -> None:
+        self.rule = rule
+        self.does = does
+        self.source = source
+        self.frames = frames
+        self.path = path
+        self.excess = excess
 
 
-class Profile(NamedTuple):
+class Profile:
     """A product with its habits. marks: any one of them is enough. product: its name for people."""
 
-    name: str
-    product: str
-    marks: tuple[Mark, ...]
-    habits: tuple[Habit, ...]
+    def __init__(self, name: str, product: str, marks: tuple[Mark, ...], habits: tuple[Habit, ...]) -> None:
+        self.name = name
+        self.product = product
+        self.marks = marks
+        self.habits = habits
 
 
 PROFILES: Final = (
@@ -418,7 +429,7 @@ HABITUAL: Final = frozenset(habit.rule for one in PROFILES for habit in one.habi
 
 _BY_NAME: Final = {one.name: one for one in PROFILES}
 
-_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*")
+_VERSION = r"[0-9]+(?:\.[0-9]+)*"
 
 
 def profile(name: str) -> Profile:
@@ -447,7 +458,7 @@ def _bears(said: dict[str, str], mark: Mark) -> bool:
         return False
     if not mark.before:
         return True
-    version = _VERSION.match(said.get("version", ""))
+    version = re.match(_VERSION, said.get("version", ""))
     return version is not None and tuple(int(part) for part in version[0].split(".")) < mark.before
 
 
@@ -505,6 +516,6 @@ def weight(finding: Finding) -> str:
     assessment = finding.assessment
     if assessment.profile:
         return "note"
-    from amqpscope.rules.catalogue import severity  # only where there are findings
+    from amqpscope.rules.registry import severity  # only where there are findings
 
     return assessment.level or severity(finding.rule, assessment.edition)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
     from amqpscope.policy.judging import Readable
@@ -23,11 +22,17 @@ __all__ = ["DEFAULT", "NAMES", "ReportForm", "ReportOptions", "declared", "form_
 
 DEFAULT: Final = "text"
 
-NAMES: Final = (DEFAULT, *sorted({one.name for one in pkgutil.iter_modules(__path__)} - {DEFAULT}))
+NAMES: Final = (
+    DEFAULT,
+    *sorted(
+        {name.removesuffix(".py") for name in os.listdir(__path__[0]) if name.endswith(".py")}
+        - {"__init__", DEFAULT}
+    ),
+)
 """All forms. To list them loads none of their modules."""
 
 
-class ReportOptions(NamedTuple):
+class ReportOptions:
     """What a writer may need to know.
 
     terms: which findings count for the exit status. most: how many findings of one rule by one peer of a
@@ -35,13 +40,14 @@ class ReportOptions(NamedTuple):
     for a form that reads it again; none if it can be read only once.
     """
 
-    terms: Terms
-    most: int
-    detail: Detail
-    captures: Sequence[Readable] = ()
+    def __init__(self, terms: Terms, most: int, detail: Detail, captures: Sequence[Readable] = ()) -> None:
+        self.terms = terms
+        self.most = most
+        self.detail = detail
+        self.captures = captures
 
 
-class ReportForm(NamedTuple):
+class ReportForm:
     """A form of report.
 
     purpose: what the form is for, in a few words for `--help`. writer: makes the writer of one report, which
@@ -51,11 +57,19 @@ class ReportForm(NamedTuple):
     ignored. What a form does not show is written to standard error.
     """
 
-    purpose: str
-    writer: Callable[[TextIO, ReportOptions], FindingWriter]
-    suffixes: tuple[str, ...] = ()
-    shows_fixed: bool = False
-    shows_notes: bool = True
+    def __init__(
+        self,
+        purpose: str,
+        writer: Callable[[TextIO, ReportOptions], FindingWriter],
+        suffixes: tuple[str, ...] = (),
+        shows_fixed: bool = False,
+        shows_notes: bool = True,
+    ) -> None:
+        self.purpose = purpose
+        self.writer = writer
+        self.suffixes = suffixes
+        self.shows_fixed = shows_fixed
+        self.shows_notes = shows_notes
 
 
 def declared(name: str) -> ReportForm:

@@ -146,8 +146,8 @@ class TextWriter(FindingWriter):
             self._print([("key", "next: "), ("", f"amqpscope why {self._file} {packet}")], 6)
         for excused in self.set_aside.lines():
             self._print([("note", printable(excused))], 6)
-        for text, style, hang in note_lines(self.notes):
-            self._print([(style, f"note: {printable(text)}")], hang)
+        for one in note_lines(self.notes):
+            self._print([(one.style, f"note: {printable(one.text)}")], one.hang)
         self._out.flush()
 
     def _tally(self) -> list[Line]:

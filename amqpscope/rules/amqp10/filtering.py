@@ -28,7 +28,7 @@ _PROPERTIES: Final = ("amqp:properties-filter", 0x173)
 _APPLICATION: Final = ("amqp:application-properties-filter", 0x174)
 
 # A selector that compares one property with one text. Names with a dot or with JMS are no properties.
-_EQUALS: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*'([^']*)'\s*\Z", re.ASCII)
+_EQUALS: Final = r"\s*([A-Za-z_]\w*)\s*=\s*'([^']*)'\s*\Z"
 
 _LONGEST: Final = 256
 """The longest selector, in characters, that the rule examines."""
@@ -92,7 +92,7 @@ def _judge_filter(
         if properties is not None and properties.subject is not None:
             _compare(case, "the subject", value, properties.subject)
     elif _is(described, _SELECTOR) and isinstance(value, str):
-        equals = _EQUALS.match(value[:_LONGEST]) if len(value) <= _LONGEST else None
+        equals = re.match(_EQUALS, value[:_LONGEST], re.ASCII) if len(value) <= _LONGEST else None
         if equals is not None and application is not None and not equals[1].startswith("JMS"):
             _compare(case, "an application property", equals[2], application.get(equals[1]))
     elif _is(described, _APPLICATION) and isinstance(value, Map):
