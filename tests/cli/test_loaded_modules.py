@@ -39,12 +39,15 @@ SLOW = (
     "asyncio",
     "concurrent",
     "cryptography",
+    "csv",
+    "decimal",
     "email",
     "hashlib",
     "importlib.metadata",
     "importlib.resources",
     "jsonschema",
     "multiprocessing",
+    "pkgutil",
     "pydantic",
     "rich.cells",
     "rich.console",
@@ -52,16 +55,33 @@ SLOW = (
     "socket",
     "ssl",
     "typer._adapters",
+    "unicodedata",
     "zipfile",
 )
 
-CODE = "import sys; from amqpscope.cli.main import run; run(sys.argv[1:]); print('LOADED', *sys.modules)"
+RUN = "import sys; from amqpscope.cli.main import run; run(sys.argv[1:])"
+
+CODE = f"{RUN}; print('LOADED', *sys.modules)"
+
+# What takes as long to make as to load a whole module, and is made when the module is loaded.
+MADE = f"""{RUN}
+import re
+print("LOADED", *(
+    f"{{name}}.{{key}}"
+    for name, module in sys.modules.items()
+    if name.startswith(("amqpscope.", "dissectors."))
+    for key, value in vars(module).items()
+    if isinstance(value, re.Pattern)
+    or (getattr(value, "__module__", "") == name and hasattr(value, "_fields"))
+    or (getattr(value, "__module__", "") == name and hasattr(value, "__dataclass_fields__"))
+))
+"""
 
 
-def loaded(*arguments: str) -> set[str]:
-    """The modules that are loaded when a command has run."""
+def loaded(*arguments: str, code: str = CODE) -> set[str]:
+    """The modules that are loaded when a command has run. code: prints something else of them."""
     result = subprocess.run(
-        [sys.executable, "-c", CODE, *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True, check=True
     )
     return set(result.stdout.rpartition("LOADED")[2].split())
 
@@ -103,6 +123,7 @@ def test_what_reads_no_capture_loads_no_analysis(option: str) -> None:
     [
         ["--version"],
         ["check", "captures/amqplib-forced-close.pcap"],
+        ["check", "captures/proton-heartbeat.pcap"],
         ["check", "--no-diagnoses", "captures/demo.pcap"],
         ["read", "--count", "captures/demo.pcap"],
     ],
@@ -157,3 +178,37 @@ def test_a_check_without_findings_loads_no_words_of_rules_and_no_frames_as_text(
     assert of_others(modules, tuple(f"amqpscope.report.{name}" for name in shown)) == set()
     forms = {name for name in modules if name.startswith("amqpscope.report.forms.")}
     assert forms == {"amqpscope.report.forms.text"}
+
+
+@pytest.mark.parametrize("capture", ["amqplib-forced-close", "proton-heartbeat"], ids=["amqp091", "amqp10"])
+def test_a_check_that_only_counts_findings_loads_no_words_of_rules(capture: str) -> None:
+    modules = loaded("check", f"captures/{capture}.pcap")
+    words = ("catalogue", "explanation", "references")
+    assert of_others(modules, tuple(f"amqpscope.rules.{name}" for name in words)) == set()
+    assert "amqpscope.rules.registry" in modules  # there are findings
+
+
+@pytest.mark.parametrize(
+    ("capture", "judges", "others"),
+    [
+        ("amqplib-forced-close", "entities", "contents"),  # operations, and no message
+        ("proton-heartbeat", "resumption", "intermediary"),  # a link, and no message
+    ],
+)
+def test_what_compares_connections_is_loaded_for_what_they_have(
+    capture: str, judges: str, others: str
+) -> None:
+    modules = loaded("check", f"captures/{capture}.pcap")
+    assert f"amqpscope.correlation.{judges}" in modules
+    assert f"amqpscope.correlation.{others}" not in modules
+
+
+@pytest.mark.parametrize("capture", ["amqplib-forced-close", "demo", "proton-heartbeat"])
+def test_a_short_run_makes_hardly_a_pattern_or_a_class_of_tuples(capture: str) -> None:
+    assert loaded("check", f"captures/{capture}.pcap", code=MADE) <= {
+        "amqpscope.diagnoses.declaration.Limit",
+        "amqpscope.input.capture.CaptureOptions",
+        "amqpscope.report.printable._PLAIN",
+        "amqpscope.rules.declaration.Declaration",
+        "dissectors.amqp091.frame._CANDIDATE",
+    }
