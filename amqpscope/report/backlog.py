@@ -7,13 +7,11 @@ capture takes gigabytes for some 100,000 connections, so their texts wait in a t
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import IO
 
 from amqpscope.limits import BACKLOG_OCTETS
-
-if TYPE_CHECKING:
-    from tempfile import SpooledTemporaryFile
 
 __all__ = ["Backlog"]
 
@@ -32,8 +30,7 @@ class Backlog:
     """
 
     def __init__(self) -> None:
-        # There is none before the first text.
-        self._file: SpooledTemporaryFile[bytes] | None = None
+        self._file: IO[bytes] = io.BytesIO()
         self._end = 0
         self._places: list[int] = []
 
@@ -42,23 +39,32 @@ class Backlog:
 
     def put(self, number: int, text: str) -> None:
         """Add a text. number: not negative."""
-        import tempfile
-
-        if self._file is None:
-            self._file = tempfile.SpooledTemporaryFile(max_size=BACKLOG_OCTETS)  # noqa: SIM115  see `close`
         octets = text.encode("utf-8", "surrogatepass")
+        entry = len(octets).to_bytes(_SIZE_OCTETS, "big") + octets
+        end = self._end + len(entry)
+        if end > BACKLOG_OCTETS:
+            self._write_to_disk(entry)
+        else:
+            self._file.write(entry)
+        self._places.append(number << _PLACE_BITS | self._end)
+        self._end = end
+
+    def _write_to_disk(self, entry: bytes) -> None:
+        """Add an entry to the temporary file, which begins with all that was in memory."""
+        import tempfile  # takes long to load, and hardly a report is so large
+
         try:
-            self._file.write(len(octets).to_bytes(_SIZE_OCTETS, "big") + octets)
+            if isinstance(self._file, io.BytesIO):
+                kept = self._file.getbuffer()
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115  see `close`
+                self._file.write(kept)
+            self._file.write(entry)
         except OSError as error:
             raise OSError(error.errno, error.strerror, tempfile.gettempdir()) from error
-        self._places.append(number << _PLACE_BITS | self._end)
-        self._end += _SIZE_OCTETS + len(octets)
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         """All texts with their numbers. No more may be put in after that."""
         file = self._file
-        if file is None:
-            return
         self._places.sort()
         at = -1
         for place in self._places:
@@ -71,5 +77,4 @@ class Backlog:
 
     def close(self) -> None:
         """Drop all texts."""
-        if self._file is not None:
-            self._file.close()
+        self._file.close()

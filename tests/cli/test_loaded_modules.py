@@ -54,6 +54,7 @@ SLOW = (
     "secrets",
     "socket",
     "ssl",
+    "tempfile",
     "typer._adapters",
     "unicodedata",
     "zipfile",
@@ -124,10 +125,11 @@ def test_what_reads_no_capture_loads_no_analysis(option: str) -> None:
         ["--version"],
         ["check", "captures/amqplib-forced-close.pcap"],
         ["check", "captures/proton-heartbeat.pcap"],
+        ["check", "captures/rhea-link-refused.pcap"],
         ["check", "--no-diagnoses", "captures/demo.pcap"],
         ["read", "--count", "captures/demo.pcap"],
     ],
-    ids=lambda arguments: "-".join(arguments[:2]).replace("/", "-"),
+    ids=lambda arguments: "-".join(arguments).replace("/", "-"),
 )
 def test_a_short_run_loads_nothing_slow(arguments: list[str]) -> None:
     assert of_others(loaded(*arguments), SLOW) == set()
@@ -186,6 +188,14 @@ def test_a_check_that_only_counts_findings_loads_no_words_of_rules(capture: str)
     words = ("catalogue", "explanation", "references")
     assert of_others(modules, tuple(f"amqpscope.rules.{name}" for name in words)) == set()
     assert "amqpscope.rules.registry" in modules  # there are findings
+
+
+@pytest.mark.parametrize("options", [[], ["--count"]], ids=["text", "count"])
+def test_a_read_without_findings_loads_nothing_that_shows_findings(options: list[str]) -> None:
+    modules = loaded("read", *options, "captures/demo.pcap")
+    shown = ("amqpscope.model.volatile", "amqpscope.report.ladder", "amqpscope.report.verdict")
+    words = ("catalogue", "explanation", "references")
+    assert of_others(modules, (*shown, *(f"amqpscope.rules.{name}" for name in words))) == set()
 
 
 @pytest.mark.parametrize(
