@@ -41,7 +41,7 @@ from amqpscope.layers.interface import LayerContext, PlainStream
 from amqpscope.layers.stack import LayerStack, begins_in_the_middle
 from amqpscope.limits import INTRODUCTION_FRAMES, MAX_LAYER_OPENING, MAX_UNDECIDED, MAX_WAITING_RECORDS
 from amqpscope.model.note import ConnectionNotes
-from amqpscope.model.records import Connection, FrameRecord, endpoint
+from amqpscope.model.records import Connection, FrameRecord, FrameWatch, endpoint
 from amqpscope.protocols import PROTOCOLS, is_amqp, protocol_of
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
@@ -74,6 +74,8 @@ class ConnectionAnalysis(FrameSink):
         self.notes: ConnectionNotes = ConnectionNotes(connection, output.notes)
         # Comes with the first frame: most connections of a scan, or of a flood, have none.
         self.judge: Judge | None = None
+        # What takes each record, None for nothing, and until the first frame is given out. It is not dumped.
+        self.watch: FrameWatch | None = None
         # Its protocol is one that is decoded, and the dialect is known, if there are several.
         self.named: bool = False
         # So is the dialect of both sides, as far as these have said anything: nothing has to wait for that.
@@ -517,8 +519,11 @@ class ConnectionAnalysis(FrameSink):
         records = output.records
         if records is not None:
             records.append(record)
-        if output.watch is not None:
-            output.watch.add(record)
+        watch = self.watch
+        if watch is None and output.watch is not None:
+            watch = self.watch = output.watch.of(connection)
+        if watch is not None:
+            watch.add(record)
         findings = output.findings
         if findings is not None and not self.concluded:
             judge = self.judge

@@ -60,13 +60,11 @@ class CaptureDiagnoses(FrameWatch):
         self.last, self.last_connection = watched, connection
         return watched
 
+    def of(self, connection: Connection) -> FrameWatch:
+        return self.watch(connection)
+
     def add(self, record: FrameRecord) -> None:
-        """The next frame of a connection."""
-        last = self.last
-        if last is not None and self.last_connection is record.connection:
-            last.take(record)
-        else:
-            self.watch(record.connection).take(record)
+        self.watch(record.connection).add(record)
 
     def judge(self, findings: list[Finding]) -> None:
         """Findings against peers of connections that are not over."""
@@ -76,6 +74,7 @@ class CaptureDiagnoses(FrameWatch):
     def end(self, analysis: ConnectionAnalysis) -> list[Diagnosis]:
         """A connection is over, and all its findings have come: its diagnoses, in the order of packets."""
         connection = analysis.connection
+        analysis.watch = None
         self.last = self.last_connection = None
         received = self.received.pop(connection, None)
         if received is not None:

@@ -19,7 +19,7 @@ from amqpscope.diagnoses.transport import TransportWatch
 from amqpscope.diagnoses.watch import ProtocolWatches
 from amqpscope.diagnoses.websocket import websocket_failures
 from amqpscope.model.diagnosis import Diagnosis
-from amqpscope.model.records import Connection, FrameRecord, endpoint, side_of
+from amqpscope.model.records import Connection, FrameRecord, FrameWatch, endpoint, side_of
 from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.bounds import StreamStart
 from dissectors.wire import i64
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["ConnectionDiagnosis"]
 
 
-class ConnectionDiagnosis:
+class ConnectionDiagnosis(FrameWatch):
     """Watches one connection. several: shared by all connections of the capture.
 
     conversation: what follows a connection of AMQP 1.0 already; None to follow it here.
@@ -42,6 +42,7 @@ class ConnectionDiagnosis:
     def __init__(
         self, connection: Connection, several: Several, conversation: Conversation10 | None = None
     ) -> None:
+        super().__init__()
         self.several: Several = several
         self.notebook: Notebook = Notebook(connection, several.limits)
         # The last frame was none: what follows it is looked at.
@@ -71,7 +72,7 @@ class ConnectionDiagnosis:
         """Count and measure from the next frame on, too."""
         self.watches.measure()
 
-    def take(self, record: FrameRecord) -> None:
+    def add(self, record: FrameRecord) -> None:
         """The next frame of the connection."""
         frame = record.frame
         side = side_of(record)

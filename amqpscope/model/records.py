@@ -290,6 +290,10 @@ class FrameRecord:
 class FrameWatch:
     """Takes each record when it is given out, so that none has to be gathered."""
 
+    def of(self, connection: Connection) -> "FrameWatch":
+        """What takes the frames of one connection. The analysis of the connection asks this once."""
+        return self
+
     def add(self, record: FrameRecord) -> None:
         """The next frame of a connection."""
 
