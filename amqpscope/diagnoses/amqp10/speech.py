@@ -5,7 +5,7 @@ from amqpscope.diagnoses.speech import Speech
 from amqpscope.diagnoses.transport import TransportWatch
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
 from amqpscope.tracking.amqp10.sasl_exchange import SASL_CODES
-from dissectors.amqp10.performatives import Close, Disposition, Open, Transfer
+from dissectors.amqp10.performatives import Begin, Close, Open
 from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
 from dissectors.wire import i64
 
@@ -17,8 +17,6 @@ class Speech10(Speech):
 
     def open(self, record: FrameRecord, side: i64, watch: OpeningWatch) -> None:
         body = record.frame.body
-        if isinstance(body, Transfer) or isinstance(body, Disposition):  # noqa: SIM101  compiled: quicker
-            return
         if isinstance(body, SaslMechanisms):
             watch.offered = ", ".join(body.sasl_server_mechanisms or ())
             watch.offered_packet = record.packet
@@ -29,6 +27,9 @@ class Speech10(Speech):
             outcome = SASL_CODES.get(body.code, str(body.code))
             whose = SERVER if body.code in (2, 3, 4) else CLIENT
             watch.refuse(record, "sasl", whose, f"sasl-outcome {outcome}", {"outcome": outcome})
+        elif side == 1 and watch.went_on and isinstance(body, (Open, Begin)):
+            # The server has accepted the login, and the client goes on in the version of the server.
+            watch.answered = True
 
     def resume(self, body: object, watch: TransportWatch) -> None:
         watch.closed_first = isinstance(body, Close)
