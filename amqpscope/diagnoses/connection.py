@@ -47,7 +47,8 @@ class ConnectionDiagnosis(FrameWatch):
         self.notebook: Notebook = Notebook(connection, several.limits)
         # The last frame was none: what follows it is looked at.
         self.torn: bool = False
-        # The watches that listen are there, and `torn` is false.
+        # Nothing is due but to follow the next frame, if it is sound and in the packet of the last one:
+        # `torn` is false, the opening is over, and all who are to listen do so.
         self.plain: bool = False
         # How many messages came.
         self.messages: i64 = 0
@@ -57,6 +58,8 @@ class ConnectionDiagnosis(FrameWatch):
         self.transport: TransportWatch = TransportWatch(self.notebook, self.speech)
         # Who follows it and listens, by its protocol.
         self.watches: ProtocolWatches = protocol.watches(self.notebook, several, conversation)
+        # What follows it and is given each frame here, None if somebody else gives it the frames.
+        self.followed: Conversation | None = self.watches.conversation if self.watches.follows else None
 
     @property
     def conversation(self) -> Conversation:
@@ -75,40 +78,45 @@ class ConnectionDiagnosis(FrameWatch):
     def add(self, record: FrameRecord) -> None:
         """The next frame of the connection."""
         frame = record.frame
+        followed = self.followed
+        if (
+            followed is None
+            or not self.plain
+            or frame.missing > 0
+            or not record.started
+            or record.unseen
+            or frame.problems
+        ):
+            self.prepare(record)
+            self.follow(record)
+            return
         side = side_of(record)
         notebook = self.notebook
-        if self.plain and frame.missing == 0 and record.started and not record.unseen and not frame.problems:
-            if not self.opening.answered:
-                self.opening.take(record, side)
-            heard = notebook.client if side == 0 else notebook.server
-            if _within(record, heard):
-                self._about(record, side)
-                if self.watches.follows:
-                    self.watches.conversation.take(record)
-                heard.end = frame.offset + frame.size
-                notebook.acknowledges(record, heard)
-                return
+        heard = notebook.client if side == 0 else notebook.server
+        within = _within(record, heard)
+        if not within:
             self.transport.packet(record, side)
-            self._about(record, side)
-        else:
-            self.prepare(record)
-        if self.watches.follows:
-            self.watches.conversation.take(record)
-        # Now, so that a peer that answers is not taken for one that was there and did not answer.
-        notebook.hear(record, side)
-
-    def _about(self, record: FrameRecord, side: i64) -> None:
-        """What the next frame of a side is about, where every watch of the connection has to know that."""
         if record.message is not None:
             self.messages += 1
+        if followed.take(record):
+            self._connect(record, side)
+        # Now, so that a peer that answers is not taken for one that was there and did not answer.
+        if within:
+            heard.end = frame.offset + frame.size
+            notebook.acknowledges(record, heard)
+        else:
+            notebook.hear(record, side)
+
+    def _connect(self, record: FrameRecord, side: i64) -> None:
+        """A frame of a side that may be about the connection as a whole."""
         body = record.frame.body
         if body is not None:
             self.speech.connect(body, record.time, side, self.transport)
 
     def follow(self, record: FrameRecord) -> None:
         """The same frame: have the conversation take it, unless somebody else has done so."""
-        if self.watches.follows:
-            self.watches.conversation.take(record)
+        if self.followed is not None:
+            self.followed.take(record)
         self.notebook.hear(record, side_of(record))
 
     def prepare(self, record: FrameRecord) -> i64:
@@ -129,8 +137,10 @@ class ConnectionDiagnosis(FrameWatch):
             self.opening.take(record, side)
         if not _within(record, self.notebook.heard(side)):
             self.transport.packet(record, side)
-        self._about(record, side)
-        self.plain = not self.torn and self.watches.listening
+        if record.message is not None:
+            self.messages += 1
+        self._connect(record, side)
+        self.plain = not self.torn and self.watches.listening and self.opening.answered
         return side
 
     def _lose(self, side: i64) -> None:

@@ -19,8 +19,8 @@ __all__ = ["ProtocolWatches"]
 class _Unfollowed(Conversation):
     """Of a connection that nobody follows."""
 
-    def take(self, record: FrameRecord) -> None:
-        pass
+    def take(self, record: FrameRecord) -> bool:
+        return True
 
 
 _UNFOLLOWED: Final = _Unfollowed()

@@ -9,7 +9,7 @@ __all__ = ["Follower", "Walk"]
 
 
 class _Walker(Protocol):
-    def take(self, record: FrameRecord) -> None: ...
+    def take(self, record: FrameRecord) -> object: ...
 
 
 _W = TypeVar("_W", bound=_Walker)

@@ -18,8 +18,6 @@ have a method of their own for the event (`takes`).
 A conversation lives as long as the command that reads a capture, so it has no `dump`.
 """
 
-from abc import ABC, abstractmethod
-
 from mypy_extensions import mypyc_attr
 
 from amqpscope.model.records import FrameRecord
@@ -53,8 +51,11 @@ def takes(listener: Listener, protocol: type[Listener], event: str) -> bool:
     return getattr(type(listener), event) is not getattr(protocol, event)
 
 
-class Conversation(ABC):
-    """One connection, followed frame by frame."""
+class Conversation:
+    """One connection, followed frame by frame. Each protocol has a subclass.
+
+    mypyc: not an ABC, because compiled code would then check at each use of an attribute that it is there.
+    """
 
     def __init__(self) -> None:
         # Sessions that were begun, or channels that were opened: of a channel each of its lives.
@@ -64,6 +65,8 @@ class Conversation(ABC):
         """The deliveries that wait for their settlement, and that a frame can still name."""
         return []
 
-    @abstractmethod
-    def take(self, record: FrameRecord) -> None:
-        """The next frame of the connection."""
+    def take(self, record: FrameRecord) -> bool:
+        """The next frame of the connection. Returns whether the frame may be about the connection as a whole.
+        A frame of a message never is.
+        """
+        raise NotImplementedError

@@ -5,7 +5,9 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
+import pytest
 from support.dialogue import RECEIVER, SENDER, Dialogue
+from support.dialogue091 import Dialogue091
 
 from amqpscope.diagnoses.amqp091.habits import HabitWatch
 from amqpscope.diagnoses.amqp091.watch import Watch091
@@ -19,7 +21,7 @@ from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.events import Listener091
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
-from amqpscope.tracking.events import takes
+from amqpscope.tracking.events import Conversation, takes
 
 
 class Ends(Listener091):
@@ -98,3 +100,37 @@ def test_nobody_is_called_when_all_are_dismissed() -> None:
         assert conversation.listeners == [listener]  # type: ignore[attr-defined]
         conversation.dismiss()  # type: ignore[attr-defined]
         assert conversation.listeners == []  # type: ignore[attr-defined]
+
+
+def _about_the_connection(d: Dialogue | Dialogue091, conversation: Conversation) -> set[str]:
+    """The frames that may be about the connection as a whole, as the conversation says."""
+    with Capture(BytesIO(d.pcap()), name="dialogue") as capture:
+        return {record.frame.name for record in capture if conversation.take(record)}
+
+
+def test_frames_of_messages_are_not_about_the_connection() -> None:
+    d = Dialogue()
+    d.opened()
+    d.linked()
+    d.client.transfer()
+    d.server.disposition(0, role=True, settled=True)
+    d.goodbye()
+    assert _about_the_connection(d, Conversation10()) == {"header", "open", "close"}
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_contents_are_not_about_the_connection(whole: bool) -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.consume()
+    d.server.deliver(b"one")
+    d.client.ack()
+    d.client.publish()
+    d.goodbye()
+    conversation = Conversation091()
+    conversation.follow_whole_messages(whole)
+    conversation.subscribe(Listener091())
+    names = _about_the_connection(d, conversation)
+    assert not names & {"basic.deliver", "basic.ack", "basic.publish", "content-header", "body"}
+    assert names >= {"connection.tune-ok", "connection.open-ok", "connection.close", "basic.consume"}

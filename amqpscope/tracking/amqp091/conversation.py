@@ -145,10 +145,11 @@ class Conversation091(Conversation):
 
     # Frames
 
-    def take(self, record: FrameRecord) -> None:
+    def take(self, record: FrameRecord) -> bool:
         frame = record.frame
         body = frame.body
         kind = frame.kind
+        of_message = False
         if kind == "method":
             if self._first is not None or self._second is not None or self._others:
                 content = self.sending(record)
@@ -156,12 +157,14 @@ class Conversation091(Conversation):
                     self._end(record, content)
             if (isinstance(body, BasicDeliver) or isinstance(body, BasicPublish)) and not frame.problems:  # noqa: SIM101  compiled: quicker
                 self._message(record, body)
-                return
+                return False
             if isinstance(body, Method) and not isinstance(body, UnknownMethod):
                 self._method(record, as_read(frame, body) if frame.problems else body)
+                of_message = isinstance(body, BasicAck)
             else:
                 self._other(record)
         elif kind == "content-header" or kind == "body":
+            of_message = True
             if self._whole:
                 self._content_of_whole(record)
             else:
@@ -179,6 +182,7 @@ class Conversation091(Conversation):
                 self._lost(record)
             elif out_of_order(frame):
                 self.view.disorder(frame.channel)
+        return not of_message
 
     def _lost(self, record: FrameRecord) -> None:
         """Octets were not captured or cannot be read: their meaning is unknown."""

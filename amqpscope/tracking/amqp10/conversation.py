@@ -138,20 +138,21 @@ class Conversation10(Conversation):
                 waiting.update(dict.fromkeys(other.unsettled.entries()))
         return list(waiting)
 
-    def take(self, record: FrameRecord) -> None:
-        """The next frame of the connection."""
+    def take(self, record: FrameRecord) -> bool:
         self.link = None
         frame = record.frame
-        body = frame.body
         if frame.missing > 0 or not record.started:
             self._gap = True
-        self._said(record, side_of(record), frame.channel, body)
+        outside = self._said(record, side_of(record), frame.channel, frame.body)
         if self._closed == _BOTH:
             # The connection is closed: what still comes is about nothing.
             self.link = None
+        return outside
 
-    def _said(self, record: FrameRecord, side: i64, channel: i64, body: object) -> None:
-        """A frame whose body says this in the terms of the final specification."""
+    def _said(self, record: FrameRecord, side: i64, channel: i64, body: object) -> bool:
+        """A frame whose body says this in the terms of the final specification. Returns whether it is about
+        no session.
+        """
         if isinstance(body, Transfer):
             self._transfer(record, side, channel, body)
         elif isinstance(body, Disposition):
@@ -168,6 +169,8 @@ class Conversation10(Conversation):
             self._end(record, side, channel, body)
         else:
             self._outside(record, side, channel, body)
+            return True
+        return False
 
     # What a frame is about, before it is taken
 
