@@ -15,7 +15,7 @@ from amqpscope.tracking.amqp091.connection_view import CONNECTION_CLASS, Connect
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.endpoint import as_read, completed_publish, out_of_order, unreadable
-from amqpscope.tracking.amqp091.events import Listener091, SentContent, Taker
+from amqpscope.tracking.amqp091.events import Listener091, SentContent, Taker091
 from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.states import CLOSED
@@ -58,12 +58,12 @@ class Conversation091(Conversation):
         super().__init__()
         self.listeners: list[Listener091] = []
         # Those of them that take these events.
-        self._started: Taker | None = None
-        self._continued: Taker | None = None
-        self._ended: Taker | None = None
-        self._acknowledged: Taker | None = None
-        self._confirmed: Taker | None = None
-        self._methods: Taker | None = None
+        self._started: Taker091 | None = None
+        self._continued: Taker091 | None = None
+        self._ended: Taker091 | None = None
+        self._acknowledged: Taker091 | None = None
+        self._confirmed: Taker091 | None = None
+        self._methods: Taker091 | None = None
         # What is open on the connection.
         self.view: ConnectionView = ConnectionView(False)
         # The packet of the last octets that were not captured, or that cannot be read; 0 for none.
@@ -200,14 +200,16 @@ class Conversation091(Conversation):
         by_client = record.direction == record.connection.client
         channel.apply(by_client, method, frame.offset + frame.size, record.packet, record.last_time)
         self._begin(record, method, channel, by_client)
-        self._said(record, method, channel)
+        if self._methods is not None:
+            self._said(record, method, channel)
 
     def _method(self, record: FrameRecord, method: Method) -> None:
         number = record.frame.channel
         channel = self.view.channel(number) if number > 0 else None
         if channel is not None and self.listeners and isinstance(method, BasicAck):
             self._settle(record, channel, method, method.delivery_tag, method.multiple)
-            self._said(record, method, channel)
+            if self._methods is not None:
+                self._said(record, method, channel)
         else:
             self._other_method(record, method, channel)
 
@@ -273,7 +275,8 @@ class Conversation091(Conversation):
             for listener in self.listeners:
                 listener.stray(record)
             return
-        self._said(record, method, now)
+        if self._methods is not None:
+            self._said(record, method, now)
 
     def _settle(
         self, record: FrameRecord, channel: Channel, method: Method, tag: int, multiple: bool
@@ -510,10 +513,10 @@ class Conversation091(Conversation):
             self._spare = content
 
 
-def _with(takers: Taker | None, listener: Listener091) -> Taker:
+def _with(takers: Taker091 | None, listener: Listener091) -> Taker091:
     """The listeners that take an event, and another one behind them."""
     if takers is None:
-        return Taker(listener)
+        return Taker091(listener)
     takers.append(listener)
     return takers
 

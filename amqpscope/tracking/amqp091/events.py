@@ -26,7 +26,7 @@ from dissectors.amqp091.methods import (
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
-__all__ = ["Listener091", "SentContent", "Taker"]
+__all__ = ["Listener091", "SentContent", "Taker091"]
 
 
 class SentContent:
@@ -147,7 +147,7 @@ class Listener091(Listener):
         """All other frames: a heartbeat, an unknown method or frame, octets that were not captured."""
 
 
-class Taker:
+class Taker091:
     """A listener that takes an event, in a chain of those that do. next: the next one, None for none.
 
     mypyc: a chain, because it checks the type of what stands in a list at each use.
@@ -155,11 +155,11 @@ class Taker:
 
     def __init__(self, listener: Listener091) -> None:
         self.listener: Listener091 = listener
-        self.next: Taker | None = None
+        self.next: Taker091 | None = None
 
     def append(self, listener: Listener091) -> None:
         """Have a listener take the event, behind the others."""
         last = self
         while last.next is not None:
             last = last.next
-        last.next = Taker(listener)
+        last.next = Taker091(listener)

@@ -25,7 +25,7 @@ from amqpscope.limits import (
     MAX_UNANSWERED,
 )
 from amqpscope.model.records import PEERS, FrameRecord, side_of
-from amqpscope.tracking.amqp10.events import Listener10
+from amqpscope.tracking.amqp10.events import Listener10, Taker10
 from amqpscope.tracking.amqp10.identity import (
     Link,
     LinkHalf,
@@ -58,9 +58,6 @@ __all__ = ["Conversation10"]
 _BOTH: Final = 3
 
 
-# mypyc: null object, of events that nobody takes. Nothing appends to it.
-_NO_LISTENER: Final[list[Listener10]] = []
-
 # mypyc: null objects, of connections without a session. Nothing writes to them.
 _NO_HALVES: Final[dict[int, SessionHalf]] = {}
 _NOBODY: Final[dict[int, list[Session]]] = {}
@@ -78,9 +75,9 @@ class Conversation10(Conversation):
         self.settled: bool = settled
         self.listeners: list[Listener10] = []
         # Those of them that take these events.
-        self._started: list[Listener10] = _NO_LISTENER
-        self._continued: list[Listener10] = _NO_LISTENER
-        self._disposed: list[Listener10] = _NO_LISTENER
+        self._started: Taker10 | None = None
+        self._continued: Taker10 | None = None
+        self._disposed: Taker10 | None = None
         # Where objects of deliveries that are over stand for other ones.
         self._spares: SpareDeliveries | None = None
         self.link: Link | None = None
@@ -112,21 +109,20 @@ class Conversation10(Conversation):
         """Have somebody take the events, behind those who do so already."""
         self.listeners.append(listener)
         self.ask_again()
-        if takes(listener, Listener10, "disposition"):
-            self._disposed = [*self._disposed, listener]
+        self._disposed = _takers(self.listeners, "disposition")
 
     def ask_again(self) -> None:
         """Ask the subscribers anew whether they need the events of deliveries."""
         needing = [one for one in self.listeners if one.needs_deliveries()]
-        self._started = [one for one in needing if takes(one, Listener10, "delivery_started")]
-        self._continued = [one for one in needing if takes(one, Listener10, "delivery_continued")]
+        self._started = _takers(needing, "delivery_started")
+        self._continued = _takers(needing, "delivery_continued")
 
     def dismiss(self) -> None:
         """Nobody takes the events any more."""
         self.listeners = []
-        self._started = _NO_LISTENER
-        self._continued = _NO_LISTENER
-        self._disposed = _NO_LISTENER
+        self._started = None
+        self._continued = None
+        self._disposed = None
         self._spares = None
 
     def outstanding(self) -> list[Rememberable]:
@@ -525,14 +521,17 @@ class Conversation10(Conversation):
         else:
             delivery.complete = True
             on.open = None
+        taker = self._started if started else self._continued
         if started:
-            for listener in self._started:
-                listener.delivery_started(record, body, delivery)
+            while taker is not None:
+                taker.listener.delivery_started(record, body, delivery)
+                taker = taker.next
             if body.settled and delivery.complete and self._spares is not None:
                 self._spares.put(delivery)
         else:
-            for listener in self._continued:
-                listener.delivery_continued(record, body, delivery)
+            while taker is not None:
+                taker.listener.delivery_continued(record, body, delivery)
+                taker = taker.next
 
     def _draft_transfer(self, record: FrameRecord, side: i64, channel: i64, body: draft.Transfer) -> None:
         """A transfer of the April-2011 draft: it goes on with the delivery of its link that has its tag.
@@ -603,13 +602,24 @@ class Conversation10(Conversation):
                         self._keep_settled(sending, delivery, delivery.id)
             if self._find(sending.side, sending.channel) is sending:
                 self._unsettled -= before - unsettled.count
-        for listener in self._disposed:
-            listener.disposition(record, body, half.session, deliveries)
+        taker = self._disposed
+        while taker is not None:
+            taker.listener.disposition(record, body, half.session, deliveries)
+            taker = taker.next
         if self._spares is not None and body.settled and body.role:
             for delivery in deliveries:
                 # A delivery that goes on is still known by its handle, and one of the draft by further ids.
                 if delivery.complete and delivery.last < 0:
                     self._spares.put(delivery)
+
+
+def _takers(listeners: list[Listener10], event: str) -> Taker10 | None:
+    """Those of the listeners that take an event, in their order."""
+    first: Taker10 | None = None
+    for listener in reversed(listeners):
+        if takes(listener, Listener10, event):
+            first = Taker10(listener, first)
+    return first
 
 
 def _key(side: i64, channel: i64) -> int:

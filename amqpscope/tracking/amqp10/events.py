@@ -22,7 +22,7 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 
-__all__ = ["Listener10"]
+__all__ = ["Listener10", "Taker10"]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -85,3 +85,14 @@ class Listener10(Listener):
 
     def other(self, record: FrameRecord) -> None:
         """Any other frame: an empty one, one that does not decode, octets that were skipped."""
+
+
+class Taker10:
+    """A listener that takes an event, in a chain of those that do. next: the next one, None for none.
+
+    mypyc: a chain, because compiled code checks the type of what stands in a list at each use.
+    """
+
+    def __init__(self, listener: Listener10, following: "Taker10 | None") -> None:
+        self.listener: Listener10 = listener
+        self.next: Taker10 | None = following
