@@ -86,9 +86,10 @@ class Conversation091(Conversation):
     def follow_whole_messages(self, whole: bool) -> None:
         """Whether to follow messages only, not their frames.
 
-        Then nothing of a content is counted, and what the client publishes has no events: how many messages
-        began, the conversation and its channels know. No subscriber may keep a content that is over, a
-        delivery that is acknowledged, or a publish that is confirmed: their objects stand for other ones.
+        Then nothing of a content is counted, its body frames have no events of their own, and what the client
+        publishes has no events at all: how many messages began, the conversation and its channels know. No
+        subscriber may keep a content that is over, a delivery that is acknowledged, or a publish that is
+        confirmed: their objects stand for other ones.
         """
         self._whole = whole
 
@@ -444,7 +445,12 @@ class Conversation091(Conversation):
         body = frame.body
         if record.direction != record.connection.client:
             if record.message is not None:
-                self._content(record)
+                content = None if isinstance(body, ContentHeader) else self.sending(record)
+                if content is None:
+                    # There was no body, or nothing began the content.
+                    self._content(record)
+                else:
+                    self._end(record, content)
             return
         if isinstance(body, ContentHeader):
             self.due = body.size

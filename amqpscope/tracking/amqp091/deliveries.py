@@ -139,7 +139,7 @@ class ChannelDeliveries:
             self.free.add(tag, tag)
             return
         known = self.unacknowledged
-        if len(known) >= MAX_UNACKNOWLEDGED:
+        if known.count() >= MAX_UNACKNOWLEDGED:
             self.whole = False
             oldest: ConsumerDelivery = known.oldest()
             known.take(oldest.tag)

@@ -215,7 +215,7 @@ class Publishes:
         if self.confirming:
             self.count += 1
             publish.number = self.count
-            if len(self.unconfirmed) >= MAX_UNCONFIRMED:
+            if self.unconfirmed.count() >= MAX_UNCONFIRMED:
                 self.whole = False
                 oldest: Publish = self.unconfirmed.oldest()
                 self.unconfirmed.take(oldest.number)

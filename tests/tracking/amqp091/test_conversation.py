@@ -300,3 +300,42 @@ def test_content_without_a_method_strays() -> None:
     d = opened()
     d.client.body(b"?")
     assert heard(d)[3:] == ["client strays with body"]
+
+
+class Contents(Listener091):
+    """Puts down the frames with which contents begin, go on and end."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def content_started(self, record: FrameRecord, method: Any, content: SentContent) -> None:
+        self.said.append(f"{record.frame.name} begins")
+
+    def content_continued(self, record: FrameRecord, content: SentContent) -> None:
+        self.said.append(f"{record.frame.name} goes on")
+
+    def content_ended(self, record: FrameRecord, content: SentContent) -> None:
+        size = -1 if content.message is None else len(content.message.body)
+        self.said.append(f"{record.frame.name} ends {size}")
+
+
+def test_of_whole_messages_no_body_frame_has_an_event() -> None:
+    d = opened()
+    d.consume()
+    d.server.deliver(b"a" * 5000, frame_max=4096)
+    d.server.deliver(b"")
+    d.client.publish(b"without events")
+    contents = Contents()
+    conversation = Conversation091()
+    conversation.subscribe(contents)
+    conversation.follow_whole_messages(True)
+    with Capture(BytesIO(d.pcap()), name="dialogue") as capture:
+        for record in capture:
+            conversation.take(record)
+    assert contents.said == [
+        "basic.deliver begins",
+        "body ends 5000",
+        "basic.deliver begins",
+        "content-header goes on",
+        "content-header ends 0",
+    ]
