@@ -27,7 +27,6 @@ A protocol says what a frame is: `run` and `decode`, where speed is decided, `fr
 `credible` and `give_wrong`. What it knows besides it adds to the other methods.
 """
 
-from abc import ABC, abstractmethod
 from typing import Any, Final
 
 from dissectors.interface import Dissector, Frame, Problem
@@ -81,11 +80,13 @@ class BegunFrame:
 NOTHING_BEGUN: Final = BegunFrame()
 
 
-class StreamDecoder(Dissector, ABC):
+class StreamDecoder(Dissector):
     """Decodes one direction of a connection into `frames`.
 
     midstream: the octets fed first need not begin at a frame boundary. guessed: octets behind a boundary that
     was searched for in which it is taken for a guess.
+
+    mypyc: not an ABC, because compiled code would then check at each use of an attribute that it is there.
     """
 
     def __init__(self, midstream: bool, guessed: i64) -> None:
@@ -124,39 +125,39 @@ class StreamDecoder(Dissector, ABC):
 
     # What the protocol says
 
-    @abstractmethod
     def run(self, buf: bytes, start: i64, end: i64) -> i64:
         """Decode every frame that lies whole in buf[start:end], keep the rest.
 
         Gives the index at which the chain broke or ciphertext began, or -1 if all octets are used up.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def decode(self, buf: bytes, at: i64, size: i64, kept: i64) -> None:
         """Give out a frame of `size` octets, of which the first `kept` (at least 8) stand at buf[at:]."""
+        raise NotImplementedError
 
-    @abstractmethod
     def frame_size(self, buf: bytes) -> i64:
         """The size that the frame header in the first eight octets tells."""
+        raise NotImplementedError
 
-    @abstractmethod
     def candidate(self, window: bytes, start: i64, end: i64) -> i64:
         """The next index from `start` at which a credible frame may begin; `end` if none.
 
         The last octets, too few to tell, may always be a beginning.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def credible(self, buf: bytes, at: i64, end: i64, last: bool) -> i64:
         """Judge whether a frame or protocol header begins at `at`.
 
         Gives CREDIBLE, NOT_CREDIBLE, or how many octets from `at` on are needed to tell. last: nothing comes
         behind buf[:end].
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def give_wrong(self, buf: bytes, at: i64, size: i64) -> bool:
         """Give out the frame whose header is wrong, though not its size; False if that is wrong as well."""
+        raise NotImplementedError
 
     # The stream
 
@@ -490,9 +491,9 @@ class StreamDecoder(Dissector, ABC):
             self.dump_protocol(),
         )
 
-    @abstractmethod
     def dump_protocol(self) -> tuple[object, ...]:
         """The part of the state that the protocol added."""
+        raise NotImplementedError
 
     def restore(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
         """Go on where `dump` left off. Gives the protocol's part; ValueError for another version's state."""

@@ -11,8 +11,6 @@ What its frames mean for the connection the side does not know: they go, with wh
 protocol, to the `FrameSink` that has both sides.
 """
 
-from abc import ABC, abstractmethod
-
 from amqpscope.analysis.detection import Detection
 from amqpscope.analysis.provenance import OctetProvenance
 from amqpscope.layers.interface import PlainStream
@@ -29,36 +27,39 @@ from dissectors.wire import i64
 __all__ = ["DirectionAnalysis", "FrameSink"]
 
 
-class FrameSink(StreamSink, ABC):
-    """What has both sides of a connection: their streams come to it, and their frames."""
+class FrameSink(StreamSink):
+    """What has both sides of a connection: their streams come to it, and their frames.
 
-    @abstractmethod
+    mypyc: not an ABC, because compiled code would then check at each use of an attribute that it is there.
+    """
+
     def frame(self, direction: i64, frame: Frame, first: Provenance, last: Provenance) -> None:
         """A side's next frame. first, last: where its first and its last octet come from."""
+        raise NotImplementedError
 
-    @abstractmethod
     def spoken(self) -> str:
         """The protocol of the connection, if that is known and decoded; else ""."""
+        raise NotImplementedError
 
-    @abstractmethod
     def name(self, direction: i64, protocol: str) -> None:
         """A side speaks a protocol that is decoded. It has given no frame of it yet."""
+        raise NotImplementedError
 
-    @abstractmethod
     def decided(self, direction: i64) -> None:
         """What a side speaks became known, whatever it is."""
+        raise NotImplementedError
 
-    @abstractmethod
     def stopped_looking(self) -> None:
         """A side is not looked at any more."""
+        raise NotImplementedError
 
-    @abstractmethod
     def assembler(self, protocol: str) -> Assembler | None:
         """What puts a side's messages together, None if that is not wanted."""
+        raise NotImplementedError
 
-    @abstractmethod
     def dialect(self) -> str:
         """The dialect that sides are taken for, "" to find out."""
+        raise NotImplementedError
 
 
 class DirectionAnalysis(PlainStream):

@@ -5,7 +5,6 @@ A subclass replays the connection as two endpoints and judges each frame before 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final
 
 from amqpscope.limits import MAX_PEER_ERRORS, MAX_WITHOUT_REACTION
@@ -51,7 +50,7 @@ class NamedProduct:
         return self._profiles
 
 
-class Judge(ABC):
+class Judge:
     """Judges one connection.
 
     findings: where finished findings go, those of one connection in the order in which they were made. A
@@ -59,6 +58,8 @@ class Judge(ABC):
     connection is over. contexts: give findings the frames around them; None: findings get no such frames.
     fresh: receives findings at once, while they still wait; amended: receives them again when the other peer
     has reacted; None: nobody receives them early.
+
+    mypyc: not an ABC, because compiled code would then check at each use of an attribute that it is there.
     """
 
     def __init__(
@@ -75,17 +76,16 @@ class Judge(ABC):
         # For each peer what the frame says that names its product.
         self.products: dict[str, NamedProduct] = {}
 
-    @abstractmethod
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection, in the order of the analysis."""
+        raise NotImplementedError
 
-    @abstractmethod
     def doubt(self, doubtful: bool) -> None:
         """Whether one peer may have accepted an RST that the other peer did not send, for the next
         findings.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def end(
         self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool
     ) -> None:
@@ -95,10 +95,11 @@ class Judge(ABC):
         acknowledged by then, -1 if unknown. after_peer: whether the end of the other stream was received
         before. To be called once for each direction, first for the client's, when both are over.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def overdue(self, now: i64) -> list[Overdue]:
         """Which of the two peers is silent at `now` (ns) for longer than was agreed."""
+        raise NotImplementedError
 
     def left(self) -> ConnectionSummary | None:
         """What later connections may be compared with. None: nothing."""
@@ -116,18 +117,18 @@ class Judge(ABC):
         """What such a frame says: `product`, `version` and similar properties."""
         return {}
 
-    @abstractmethod
     def endpoint(self, direction: i64) -> Recipient:
         """The endpoint that sends in a direction."""
+        raise NotImplementedError
 
     def believe_log(self) -> None:
         """If the connection comes from the log of one endpoint, it is known what this endpoint had read."""
         if self.connection.vantage >= 0:
             self.endpoint(self.connection.vantage).knowledge.exact = True
 
-    @abstractmethod
     def snapshot(self) -> ConnectionSnapshot:
         """Both endpoints in their current state; frames that they have sent count as received."""
+        raise NotImplementedError
 
     def introduced(self, snapshot: ConnectionSnapshot, client: object, server: object) -> ConnectionSnapshot:
         """A snapshot together with the peers' products, by the frames that name them (None: no such
@@ -137,9 +138,9 @@ class Judge(ABC):
         snapshot.server.said = dict(self.product(server))
         return snapshot
 
-    @abstractmethod
     def dump(self) -> tuple[object, ...]:
         """The state as plain values. It does not include the frames around findings."""
+        raise NotImplementedError
 
     def finish(self) -> None:
         """The connection is over; nobody reacts any more."""
@@ -169,12 +170,12 @@ class Judge(ABC):
             finding.reported = True
         fresh += made
 
-    @abstractmethod
     def answers(self, finding: Finding, error: PeerError) -> bool:
         """Whether an error of the other peer can be the reaction to a fault.
 
         False if the error is for something else, by its content or by its time. True in case of doubt.
         """
+        raise NotImplementedError
 
     def answered(self, error: PeerError) -> None:
         """A peer sends an error: it may be the reaction to earlier faults of the other peer."""

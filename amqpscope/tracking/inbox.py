@@ -14,7 +14,6 @@ The protocol defines what receiving means. This code runs for every frame, so th
 index of its first entry: taking a frame out moves nothing.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -60,8 +59,11 @@ class Arrival:
         )
 
 
-class Recipient(ABC):
-    """One end of a connection, by the frames that have reached it: see the theory above."""
+class Recipient:
+    """One end of a connection, by the frames that have reached it: see the theory above.
+
+    mypyc: not an ABC, because compiled code would then check at each use of an attribute that it is there.
+    """
 
     def __init__(self) -> None:
         self.knowledge: Knowledge = Knowledge()
@@ -72,19 +74,19 @@ class Recipient(ABC):
         # When it could not write. TCP owns and updates this object; it is not part of the state.
         self.stalls: Stalls = NO_STALLS
 
-    @abstractmethod
     def receive(self, arrival: Arrival) -> None:
         """A frame of the peer reaches this endpoint."""
+        raise NotImplementedError
 
-    @abstractmethod
     def lost(self) -> None:
         """Something is missing of what it sent or could know: nothing follows from frames that were
         not seen.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def prove(self, record: FrameRecord) -> None:
         """Draw from a frame of this endpoint which part of the peer's stream it must have processed."""
+        raise NotImplementedError
 
     def post(self, arrival: Arrival) -> None:
         """The peer has sent this frame."""
