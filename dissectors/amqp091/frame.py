@@ -302,7 +302,7 @@ class Amqp091FrameDecoder(StreamDecoder):
                         "F-CONTENT-CH-NONZERO",
                         1,
                         "",
-                        "a body frame was sent on channel 0, which carries no messages",
+                        "the peer sends a body frame on channel 0, which carries no messages",
                     )
                 )
         elif kind == METHOD:
@@ -317,7 +317,7 @@ class Amqp091FrameDecoder(StreamDecoder):
                         "F-CONTENT-CH-NONZERO",
                         1,
                         "",
-                        "a content header was sent on channel 0, which carries no messages",
+                        "the peer sends a content header on channel 0, which carries no messages",
                     )
                 )
             frame.body = read_content_header(buf, at + 7, last, self.reader, at, cut)
@@ -327,7 +327,12 @@ class Amqp091FrameDecoder(StreamDecoder):
             frame.place(buf, at, at + 7, at + 7, behind)
             if channel != 0:
                 frame.add_problem(
-                    Problem("F-CH0-HEARTBEAT", 1, "", f"a heartbeat was sent on channel {channel}, not 0")
+                    Problem(
+                        "F-CH0-HEARTBEAT",
+                        1,
+                        "",
+                        f"the peer sends a heartbeat on channel {channel} instead of channel 0",
+                    )
                 )
             if size > _AROUND:
                 reason = f"the heartbeat has {size - _AROUND} octets of payload, not 0"
@@ -365,10 +370,12 @@ class Amqp091FrameDecoder(StreamDecoder):
         frame.place(buf, at, at + 7, reader.pos, behind)
         if class_id == _CONNECTION:
             if frame.channel != 0:
-                reason = f"{frame.name} was sent on channel {frame.channel}, not 0"
+                reason = f"the peer sends {frame.name} on channel {frame.channel} instead of channel 0"
                 frame.add_problem(Problem("F-CH0-CONNECTION", 1, "", reason))
         elif frame.channel == 0:
-            reason = f"{frame.name} was sent on channel 0, which is only for methods of the class connection"
+            reason = (
+                f"the peer sends {frame.name} on channel 0, which is only for methods of the class connection"
+            )
             frame.add_problem(Problem("F-METHOD-CH-NONZERO", 1, "", reason))
         if reader.pos < last and not reader.stopped:
             left = last - reader.pos

@@ -201,15 +201,17 @@ class Amqp091MessageAssembler(Assembler):
         """What is wrong with a frame that breaks this rule."""
         message = self._open.get(int(frame.channel))
         if fault == "F-HEADER-ORPHAN":
-            return "a content header is sent, but no method with content was sent before the content header"
+            return (
+                "the peer sends a content header, but no method with content came before the content header"
+            )
         if fault == "F-BODY-ZERO":
-            return "a body frame is sent, but the content header has body-size 0"
+            return "the peer sends a body frame, but the content header has body-size 0"
         if message is None or message.method is None:
-            return "a body frame is sent, but no content header was sent before the body frame"
+            return "the peer sends a body frame, but no content header came before the body frame"
         begun = message.method.definition().name
         sent = {"body": "a body frame", "content-header": "a content header"}.get(frame.name, frame.name)
         if fault == "F-CONTENT-HEADER-NEXT":
-            return f"{sent} is sent instead of the content header of the previous {begun}"
+            return f"the peer sends {sent}, not the content header of the previous {begun}"
         if fault == "F-BODY-OVERRUN":
             size = message.seen + frame.declared_size - _AROUND
             announced = f"the content header announces {message.body_size}"
@@ -218,7 +220,7 @@ class Amqp091MessageAssembler(Assembler):
             return f"the body has {size} octets, but {announced}"
         left = message.body_size - int(message.seen)
         missing = f"{count(left, 'octet')} of the body of the previous {begun} {are(left)} still missing"
-        return f"{sent} is sent, but {missing}"
+        return f"the peer sends {sent}, but {missing}"
 
     def finish(self) -> list[Amqp091Message]:
         """The stream ended: the messages that were not."""

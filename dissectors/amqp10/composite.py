@@ -768,7 +768,10 @@ class Reader(ValueReader):
                     # It may stand there, only not counted: `beyond` reports that.
                     continue
                 lack = "has no values" if code == "T-COMP-MULT-MAND" else "is not set"
-                reason = f"the field is mandatory, but {lack}"
+                name = owner.definition().name
+                # A path begins with the name of the outermost composite, and does not name any other.
+                what = "the field" if self.path[-1] == name else f"the field {field.name} of {name}"
+                reason = f"{what} is mandatory, but {lack}"
             walker = ValueReader(self.buf, first, self.end if count > 0 else first, self.origin)
             passed: i64 = 0
             while passed < index and passed < count and walker.pos < walker.end:

@@ -101,7 +101,7 @@ def test_the_python_examples_run(page: str, monkeypatch: pytest.MonkeyPatch) -> 
     with redirect_stdout(output):
         exec(compile("".join(text for its, text in blocks("python") if its == page), page, "exec"), {})
     assert "application-properties" in output.getvalue()
-    assert "38 server amqp10/C-CLOSE-LAST detach is sent after the close in packet" in output.getvalue()
+    assert "38 server amqp10/C-CLOSE-LAST the server sends detach after its own close" in output.getvalue()
 
 
 def test_the_configurations_are_taken(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
     own, _, found = part(text, "test_a_late_order").partition("Captured AMQP call")
     assert "ConnectionClosedByBroker: (504" in own
     assert "error amqp091/CH-CLOSE-SILENT by the client in packet" in found
-    message = "basic.publish is sent on channel 1 after the client's own channel.close"
+    message = "the client sends basic.publish on channel 1 after its own channel.close"
     assert message in found.replace("\n    ", " ")
     assert re.search(
         r"^  >> +\d+  \S+ 0 C→  1 basic\.publish  exchange=\"\" routing-key=orders$", found, re.MULTILINE

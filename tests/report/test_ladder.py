@@ -51,9 +51,9 @@ def test_a_ladder() -> None:
         " 13 │── transfer #0 q 10 octets body=amqp-value tag=0x00000000 ───────────────→│",
         "    │   2.0 s later                                                            │",
         " 14 │══ transfer #1 q 10 octets body=amqp-value tag=0x00000001 ═══════════════→│",
-        "    │   × amqp10/L-CREDIT: a delivery is sent although no link-credit is       │",
-        "    │     left: the receiver's credit ends at delivery-count 1, and the        │",
-        "    │     sender's delivery-count is already 1                                 │",
+        "    │   × amqp10/L-CREDIT: the sender starts a delivery although no            │",
+        "    │     link-credit is left: the receiver's credit ends at delivery-count    │",
+        "    │     1, and the sender's delivery-count is already 1                      │",
         " 15 │── close ────────────────────────────────────────────────────────────────→│",
         " 16 │←──────────────────────────────────────────────────────────────── close ──│",
     ]

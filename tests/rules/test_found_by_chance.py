@@ -315,7 +315,7 @@ def test_more_transactions_than_are_remembered() -> None:
             declared.txn_id = b"%d" % number
             case.ledger.answer(request, declared, number, record)
         assert case.ledger.overfull == (known > MAX_TRANSACTIONS)
-        transaction.judge_id(case, SessionEnd(0), b"new", "a transfer is posted")
+        transaction.judge_id(case, SessionEnd(0), b"new", "the peer sends a transfer")
         control_link.discharge_of_no_transaction(case, b"new")
         assert len(case.findings) == expected
 

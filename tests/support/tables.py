@@ -52,7 +52,11 @@ class Tables:
 
     def finding(self, **columns: Any) -> None:
         usual = {"rule": "amqp10/L-CREDIT", "severity": "error", "certainty": "certain", "peer": "client"}
-        usual |= {"time": HOUR, "packet": 7, "message": "a delivery is sent although no link-credit is left"}
+        usual |= {
+            "time": HOUR,
+            "packet": 7,
+            "message": "the sender starts a delivery although no link-credit is left",
+        }
         self._add("findings", usual, columns)
 
     def diagnosis(self, **columns: Any) -> None:

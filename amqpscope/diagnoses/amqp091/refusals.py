@@ -5,6 +5,7 @@ from typing import Final
 from amqpscope.diagnoses.amqp091.watch import Watch091
 from amqpscope.diagnoses.declaration import ENDS, NO_OPENING, Limit, declare
 from amqpscope.diagnoses.notebook import Notebook
+from amqpscope.model.finding import named_peers
 from amqpscope.model.records import CLIENT, FrameRecord, side_of
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.requests import MethodRequest
@@ -126,7 +127,9 @@ class Refusal091Watch(Watch091):
             elif problem.code in INTERLEAVED and not self.shared:
                 number = frame.channel
                 self.shared.add(number)
-                self._report(record.packet, f"channel {number}", "content", problem.reason)
+                self._report(
+                    record.packet, f"channel {number}", "content", named_peers(problem.reason, CLIENT)
+                )
 
     def _report(self, packet: int, subject: str, torn: str, reason: str) -> None:
         self.notebook.add(

@@ -122,7 +122,7 @@ class Conduct:
         if header.control:
             return
         if self.closed:
-            self.report(faults.AFTER_CLOSE, "a data frame is sent after the close frame of the same peer")
+            self.report(faults.AFTER_CLOSE, "the peer sends a data frame after its own close frame")
         self.order(header)
 
     def order(self, header: FrameHeader) -> None:
@@ -130,12 +130,12 @@ class Conduct:
         if header.opcode == CONTINUATION and not self.fragmented:
             self.report(
                 faults.FRAGMENT,
-                "a continuation frame is sent, but there is no unfinished message to continue",
+                "the peer sends a continuation frame, but there is no unfinished message to continue",
             )
         elif header.opcode in (TEXT, BINARY) and self.fragmented:
             self.report(faults.FRAGMENT, "a message begins before the previous message is complete")
         if header.opcode == TEXT:
-            self.report(faults.TEXT_MESSAGE, "a text message is sent, but AMQP needs binary messages")
+            self.report(faults.TEXT_MESSAGE, "the peer sends a text message, but AMQP needs binary messages")
         self.fragmented = not header.final
 
     def close(self, payload: bytes) -> None:

@@ -278,7 +278,7 @@ def nack_without_capability(case: Case091) -> None:
     """
     case.report_once(
         B_NACK_CAP,
-        "basic.nack is sent although the server has not announced the capability basic.nack",
+        "the peer sends basic.nack although the server has not announced the capability basic.nack",
         CERTAIN,
         {},
     )

@@ -144,9 +144,8 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
     sending queue.declare-ok. Keep the binding to the default exchange until the queue is deleted.
     """
     message = (
-        f"a message for queue {shown(operation.key)} is returned with "
-        f"{reply_code(int(operation.outcome.code))}, "
-        "although this queue exists"
+        f"the server returns a message for queue {shown(operation.key)} with "
+        f"{reply_code(int(operation.outcome.code))}, although this queue exists"
     )
     return about_answer(Q_DECL_DEFAULT_BIND, POSSIBLE, message, operation, made)
 
@@ -173,9 +172,8 @@ def bound_queue_not_reached(operation: TopologyOperation, binding: TopologyOpera
     make a binding effective before sending queue.bind-ok.
     """
     message = (
-        f"a message with routing key {shown(operation.key)} is returned, although queue "
-        f"{shown(binding.queue)} "
-        f"is bound to exchange {shown(operation.exchange)} with this key"
+        f"the server returns a message with routing key {shown(operation.key)}, although queue "
+        f"{shown(binding.queue)} is bound to exchange {shown(operation.exchange)} with this key"
     )
     return about_answer(Q_BIND_DIRECT_MATCH, POSSIBLE, message, operation, binding)
 

@@ -44,7 +44,7 @@ def blocked_without_capability(case: Case091) -> None:
     """
     case.report_once(
         C_BLOCKED_CAP,
-        f"{case.name} is sent although the client has not announced the capability connection.blocked",
+        f"the peer sends {case.name} although the client has not announced the capability connection.blocked",
         CERTAIN,
         {},
     )
@@ -81,7 +81,7 @@ def blocked_out_of_turn(case: Case091) -> None:
     )
     case.report(
         C_BLOCKED_PAIR,
-        f"{case.name} is sent although the connection {before}",
+        f"the peer sends {case.name} although the connection {before}",
         evidence={"blocked": view.blocking.blocked},
         others=[int(view.blocking.packet)] if view.blocking.blocked else [],
     )
@@ -115,7 +115,7 @@ def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
     """
     case.report_once(
         C_BLOCKED_PUBLISH,
-        "basic.publish is sent although the connection is blocked: connection.blocked (packet "
+        "the peer sends basic.publish although the connection is blocked: connection.blocked (packet "
         f"{case.view.blocking.packet}) arrived {since / 1_000_000_000:.3f} s before",
         certainty,
         {"blocked": True},

@@ -129,7 +129,8 @@ def cancel_not_asked_for(case: Case091) -> None:
     """
     case.report_once(
         B_CANCEL_NOTIFY_CAP,
-        "basic.cancel is sent although the client has not announced the capability consumer_cancel_notify",
+        "the peer sends basic.cancel although the client has not announced the capability "
+        "consumer_cancel_notify",
         CERTAIN,
         {},
     )
@@ -160,7 +161,8 @@ def cancel_answered_needlessly(case: Case091, tag: str) -> None:
     """
     case.report(
         B_CANCEL_NOTIFY_REPLY,
-        f"basic.cancel-ok is sent although the server's basic.cancel of consumer {tag!r} has no-wait set",
+        f"the peer sends basic.cancel-ok although the server's basic.cancel of consumer {tag!r} has no-wait "
+        "set",
         evidence={"consumer_tag": tag},
     )
 

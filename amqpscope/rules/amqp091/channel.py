@@ -48,7 +48,7 @@ _SOFT: Final = (200, 311, 312, 313, 403, 404, 405, 406)
 
 
 def _what(case: Case091) -> str:
-    return f"{case.name} is sent on channel {case.record.frame.channel}"
+    return f"the peer sends {case.name} on channel {case.record.frame.channel}"
 
 
 # Before it is open
@@ -96,7 +96,7 @@ def said_after_own_close(case: Case091, closing: CloseReason) -> None:
     """
     case.report(
         CH_CLOSE_SILENT,
-        f"{_what(case)} after the peer's own channel.close in packet {closing.packet}",
+        f"{_what(case)} after its own channel.close in packet {closing.packet}",
         CERTAIN,
         state_of(case),
         [int(closing.packet)],
@@ -156,8 +156,7 @@ def said_after_close_ok(case: Case091) -> None:
     packet = 0 if closing is None else int(closing.packet)
     case.report(
         CH_CLOSEOK_LAST,
-        f"{_what(case)} after the peer's own channel.close-ok, which answered the channel.close in packet "
-        f"{packet}",
+        f"{_what(case)} after its own channel.close-ok, which answered the channel.close in packet {packet}",
         CERTAIN,
         state_of(case),
         [packet],

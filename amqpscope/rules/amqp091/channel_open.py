@@ -40,8 +40,8 @@ def opened_while_open(case: Case091, channel: Channel) -> None:
     """
     case.report(
         CH_OPEN_STATE,
-        f"channel.open is sent for channel {channel.number}, "
-        f"which has been open since packet {channel.open_packet}",
+        f"the peer sends channel.open for channel {channel.number}, which has been open since packet "
+        f"{channel.open_packet}",
         CERTAIN,
         state_of(case),
         [int(channel.open_packet)],
@@ -73,7 +73,7 @@ def reused_too_early(case: Case091, channel: Channel) -> None:
     packet = 0 if closing is None else int(closing.packet)
     case.report(
         CH_REUSE,
-        f"channel.open is sent for channel {channel.number} although channel.close in packet "
+        f"the peer sends channel.open for channel {channel.number} although channel.close in packet "
         f"{packet} is not answered yet",
         CERTAIN,
         state_of(case),
@@ -101,7 +101,7 @@ def number_above_limit(case: Case091) -> None:
     limit = case.view.agreed.channel_max
     case.report(
         CH_NUM_MAX,
-        f"channel.open is sent for channel {case.record.frame.channel}, but channel-max is {limit}",
+        f"the peer sends channel.open for channel {case.record.frame.channel}, but channel-max is {limit}",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "channel_max": int(limit)},
         [int(case.view.agreed.packet)],
@@ -131,7 +131,7 @@ def too_many_open(case: Case091) -> None:
     view = case.view
     case.report(
         CH_COUNT_MAX,
-        f"channel.open is sent while {view.table.open} channels are open, but channel-max is "
+        f"the peer sends channel.open while {view.table.open} channels are open, but channel-max is "
         f"{view.agreed.channel_max}",
         CERTAIN,
         {"channels": int(view.table.open), "channel_max": int(view.agreed.channel_max)},

@@ -155,7 +155,7 @@ def frame_after_close(case: Case091, own: CloseReason) -> None:
     """
     case.report_once(
         C_CLOSE_SILENT,
-        f"{case.name} is sent after the peer's own connection.close (packet {own.packet})",
+        f"the peer sends {case.name} after its own connection.close (packet {own.packet})",
         CERTAIN,
         {"reply_code": int(own.code)},
         [int(own.packet)],
@@ -212,7 +212,7 @@ def frame_after_close_ok(case: Case091, packet: i64) -> None:
     """
     case.report_once(
         C_CLOSEOK_LAST,
-        f"{case.name} is sent after the peer's own connection.close-ok (packet {packet})",
+        f"the peer sends {case.name} after its own connection.close-ok (packet {packet})",
         CERTAIN,
         {},
         [int(packet)],
@@ -238,7 +238,7 @@ def close_ok_of_nothing(case: Case091) -> None:
     """
     case.report(
         C_CLOSEOK_UNSOLICITED,
-        "connection.close-ok is sent although the other peer has not sent connection.close",
+        "the peer sends connection.close-ok although the other peer has not sent connection.close",
     )
 
 

@@ -207,7 +207,7 @@ def deprecated_recover(case: Case091) -> None:
     """
     case.report_once(
         B_RECOVER_ASYNC_OLD,
-        "the deprecated basic.recover-async is sent instead of basic.recover",
+        "the peer sends the deprecated basic.recover-async instead of basic.recover",
         CERTAIN,
         {},
     )

@@ -44,7 +44,8 @@ def confirms_without_capability(case: Case091) -> None:
     """
     case.report_once(
         CF_SELECT_CAP,
-        "confirm.select is sent although the server has not announced the capability publisher_confirms",
+        "the peer sends confirm.select although the server has not announced the capability "
+        "publisher_confirms",
         CERTAIN,
         {},
     )
@@ -66,7 +67,7 @@ def confirms_in_transaction(case: Case091) -> None:
     both modes should open one channel for each mode. If channels come from a pool, do not use a transactional
     channel for confirms.
     """
-    case.report(CF_TX_EXCL, "confirm.select is sent although the channel is in transaction mode")
+    case.report(CF_TX_EXCL, "the peer sends confirm.select although the channel is in transaction mode")
 
 
 CF_MODE: Final = RULES.rule("CF-MODE", "IMPLIED", "tier A", by="server", answer="connection.close 503")
@@ -85,7 +86,7 @@ def confirm_not_asked_for(case: Case091) -> None:
     the flag only on confirm.select. Send basic.ack and basic.nack only while the flag is set, and clear the
     flag when the channel closes.
     """
-    case.report(CF_MODE, f"{case.name} is sent although the channel is not in confirm mode")
+    case.report(CF_MODE, f"the peer sends {case.name} although the channel is not in confirm mode")
 
 
 CF_TAG_NONZERO: Final = RULES.rule("CF-TAG-NONZERO", "MUST NOT", "tier A", by="server")

@@ -204,7 +204,10 @@ def replies_with_acks(case: Case091) -> None:
     How to mend it: Set no-ack in the basic.consume for amq.rabbitmq.reply-to, and send no basic.ack for the
     replies. Applications should use their library's automatic acknowledgement mode for this consumer.
     """
-    case.report(B_REPLYTO_NOACK, f"basic.consume for {REPLIES} is sent without no-ack, but needs no-ack")
+    case.report(
+        B_REPLYTO_NOACK,
+        f"the peer sends basic.consume for {REPLIES} without no-ack, but this basic.consume needs no-ack",
+    )
 
 
 B_REPLYTO_ONE: Final = RULES.rule(
@@ -227,8 +230,8 @@ def second_consumer_of_replies(case: Case091, consumer: Consumer) -> None:
     """
     case.report(
         B_REPLYTO_ONE,
-        f"basic.consume is sent for {REPLIES}, but this channel already has consumer {consumer.tag!r} of "
-        f"{REPLIES}, and only one is allowed",
+        f"the peer sends basic.consume for {REPLIES}, but this channel already has consumer "
+        f"{consumer.tag!r} of {REPLIES}, and only one is allowed",
         others=[int(consumer.packet)],
     )
 
@@ -310,7 +313,7 @@ def recover_without_requeue(case: Case091) -> None:
     """
     case.report(
         B_RECOVER_REQUEUE0,
-        "basic.recover is sent without requeue, but RabbitMQ supports basic.recover only with requeue",
+        "the peer sends basic.recover without requeue, but RabbitMQ supports basic.recover only with requeue",
     )
 
 

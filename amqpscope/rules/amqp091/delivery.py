@@ -119,9 +119,9 @@ def delivery_before_consume_ok(case: Case091, tag: str) -> None:
     """
     case.report(
         B_DELIVER_EARLY,
-        f"basic.deliver is sent before the basic.consume-ok of consumer {tag!r}"
+        f"the peer sends basic.deliver before the basic.consume-ok of consumer {tag!r}"
         if tag
-        else "basic.deliver is sent before the basic.consume-ok of its consumer",
+        else "the peer sends basic.deliver before the basic.consume-ok of its consumer",
         evidence={"consumer_tag": tag},
     )
 
@@ -145,7 +145,7 @@ def delivery_after_cancel_ok(case: Case091, tag: str) -> None:
     """
     case.report(
         B_DELIVER_LATE,
-        f"basic.deliver is sent to consumer {tag!r}, which is already cancelled",
+        f"the peer sends basic.deliver to consumer {tag!r}, which is already cancelled",
         evidence={"consumer_tag": tag},
     )
 
@@ -177,7 +177,7 @@ def delivery_after_server_cancel(case: Case091, tag: str, certainty: i64) -> Non
     """
     case.report(
         B_CANCEL_NOTIFY_LAST,
-        f"basic.deliver is sent although the server has already cancelled consumer {tag!r}",
+        f"the peer sends basic.deliver although the server has already cancelled consumer {tag!r}",
         certainty,
         {"consumer_tag": tag},
     )
@@ -214,7 +214,7 @@ def more_than_the_window(
     """
     earlier = count(held, "earlier delivery")
     reason = (
-        f"a delivery is sent while {earlier} of {whose} {are(held)} unacknowledged, but "
+        f"the peer sends a delivery while {earlier} of {whose} {are(held)} unacknowledged, but "
         f"prefetch-count is {bound}"
     )
     evidence: dict[str, object] = {"unacknowledged": int(held), "prefetch_count": int(bound)}
@@ -241,7 +241,7 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     """
     case.report(
         B_QOS_SIZE,
-        f"a message of {count(size, 'octet')} is sent while {count(held, 'octet')} {are(held)} "
+        f"the peer sends a message of {count(size, 'octet')} while {count(held, 'octet')} {are(held)} "
         f"unacknowledged, but prefetch-size is {window}",
         evidence={"size": size, "unacknowledged_octets": int(held), "prefetch_size": int(window)},
     )

@@ -171,7 +171,7 @@ def exchanges_bound_unasked(case: Case091) -> None:
     """
     case.report(
         X_BIND_CAP,
-        f"{case.name} is sent although the server has not announced the capability "
+        f"the peer sends {case.name} although the server has not announced the capability "
         "exchange_exchange_bindings",
         CERTAIN,
     )

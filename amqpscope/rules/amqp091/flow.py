@@ -37,7 +37,7 @@ def content_while_stopped(case: Case091) -> None:
     """
     case.report(
         CH_FLOW_STOP,
-        f"{case.name} is sent on channel {case.record.frame.channel} after the peer's own channel.flow-ok "
+        f"the peer sends {case.name} on channel {case.record.frame.channel} after its own channel.flow-ok "
         "with active=0, which forbids new content",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
@@ -97,7 +97,7 @@ def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
     seconds = (case.record.time - request.time) // 1_000_000_000
     case.report_once(
         CH_FLOW_PROMPT,
-        f"{case.name} is sent although the peer has not answered the channel.flow in packet "
+        f"the peer sends {case.name} although the peer has not answered the channel.flow in packet "
         f"{request.packet} for {seconds} s",
         POSSIBLE,
         {"channel": int(case.record.frame.channel)},

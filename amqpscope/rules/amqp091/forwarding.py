@@ -114,9 +114,9 @@ def way_altered(content: Content, came: Content) -> Finding:
     of a binding or the name of an intermediate exchange.
     """
     message = (
-        f"the message is delivered with exchange {content.exchange[:60]!r} and routing key "
-        f"{content.key[:60]!r}, "
-        f"but was published with exchange {came.exchange[:60]!r} and routing key {came.key[:60]!r}"
+        f"the server delivers the message with exchange {content.exchange[:60]!r} and routing key "
+        f"{content.key[:60]!r}, but the message was published with exchange {came.exchange[:60]!r} and "
+        f"routing key {came.key[:60]!r}"
     )
     return _finding(B_DELIVER_META, message, content, came)
 
@@ -142,8 +142,8 @@ def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
     entities with the same name in two virtual hosts never share storage.
     """
     message = (
-        "the message is delivered in this virtual host, but was published in another virtual host, "
-        f"on connection {came.connection.id}"
+        "the server delivers the message in this virtual host, but the message was published in another "
+        f"virtual host, on connection {came.connection.id}"
     )
     return _finding(C_OPEN_VHOST_SEPARATION, message, content, came)
 
@@ -174,7 +174,9 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
     they arrived. If parallel threads dispatch messages of one queue to a channel, keep the messages in order.
     """
     packet = int(before.spot.packet)
-    message = f"the message is delivered after the message in packet {packet}, which was published later"
+    message = (
+        f"the server delivers the message after the message in packet {packet}, which was published later"
+    )
     finding = _finding(B_ORDER, message, content, came)
     finding.others.append(int(before.spot.packet))
     return finding
@@ -208,7 +210,7 @@ def delivered_to_its_publisher(content: Content, came: Content) -> Finding:
     should mark their own messages in a header and discard them on receipt.
     """
     message = (
-        "the message is delivered to a consumer with no-local, although the same connection "
+        "the server delivers the message to a consumer with no-local, although the same connection "
         "published the message"
     )
     return _finding(B_NOLOCAL, message, content, came)
@@ -243,7 +245,7 @@ def delivered_before_its_commit(content: Content, came: Content) -> Finding:
     how = "was rolled back" if came.fate == "rollback" else "is not committed yet"
     return _finding(
         TX_DEFER,
-        f"the message is delivered, but the transaction in which it was published {how}",
+        f"the server delivers the message, but the transaction in which the message was published {how}",
         content,
         came,
     )
@@ -282,7 +284,8 @@ def delivered_to_two(content: Content, before: Content) -> Finding:
     """
     packet = int(before.spot.packet)
     message = (
-        f"the message is delivered again, but its earlier delivery in packet {packet} is not settled yet"
+        f"the server delivers the message again, but the message's earlier delivery in packet {packet} is "
+        "not settled yet"
     )
     return _finding(B_DELIVER_ONE_CLIENT, message, content, before)
 
@@ -383,8 +386,8 @@ def recovered_and_not_said(content: Content, before: Content) -> Finding:
     basic.recover. The redelivered bit is needed with and without requeue, and for every consumer.
     """
     message = (
-        f"the message of packet {int(before.spot.packet)} is resent after basic.recover, but the redelivered "
-        "bit is not set"
+        f"the server resends the message of packet {int(before.spot.packet)} after basic.recover, but does "
+        "not set the redelivered bit"
     )
     return _finding(B_RECOVER_FLAG, message, content, before)
 
@@ -410,8 +413,8 @@ def recovered_async_and_not_said(content: Content, before: Content) -> Finding:
     basic.recover-async. The redelivered bit is needed with and without requeue, and for every consumer.
     """
     message = (
-        f"the message of packet {int(before.spot.packet)} is resent after basic.recover-async, but the "
-        "redelivered bit is not set"
+        f"the server resends the message of packet {int(before.spot.packet)} after basic.recover-async, but "
+        "does not set the redelivered bit"
     )
     return _finding(B_RECOVER_ASYNC_FLAG, message, content, before)
 
@@ -436,8 +439,8 @@ def again_and_again(content: Content, first: Content, times: int) -> Finding:
     cannot process the message.
     """
     message = (
-        f"the message is delivered {times} times, first in packet {int(first.spot.packet)}, instead "
-        "of being moved to a dead-letter queue"
+        f"the server delivers the message {times} times, first in packet {int(first.spot.packet)}, instead "
+        "of moving the message to a dead-letter queue"
     )
     return _finding(B_REDELIV_LIMIT, message, content, first)
 
@@ -473,8 +476,8 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     without requeue.
     """
     message = (
-        f"the message of packet {int(before.spot.packet)} is redelivered on the channel on which the client "
-        "rejected the message"
+        f"the server redelivers the message of packet {int(before.spot.packet)} on the channel on which the "
+        "client rejected the message"
     )
     return _finding(B_REJECT_SAMECLIENT, message, content, before)
 
@@ -506,8 +509,8 @@ def delivered_again_after_rollback(content: Content, before: Content) -> Finding
     after basic.recover, a rejection with requeue, or the end of the channel.
     """
     message = (
-        f"the message of packet {int(before.spot.packet)} is redelivered after its acknowledgement was "
-        "rolled back, but a rollback must not cause a redelivery"
+        f"the server redelivers the message of packet {int(before.spot.packet)} after the acknowledgement "
+        "of the message was rolled back, but a rollback must not cause a redelivery"
     )
     return _finding(TX_ROLLBACK_QUIET, message, content, before)
 

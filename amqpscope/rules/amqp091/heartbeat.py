@@ -117,9 +117,9 @@ def heartbeat_too_early(case: Case091) -> None:
     """
     case.report(
         C_HB_EARLY,
-        "a heartbeat is sent before connection.tune, with which the peers agree on heartbeats"
+        "the peer sends a heartbeat before connection.tune, with which the peers agree on heartbeats"
         if case.me.by_client
-        else "a heartbeat is sent before connection.tune-ok, with which the peers agree on heartbeats",
+        else "the peer sends a heartbeat before connection.tune-ok, with which the peers agree on heartbeats",
         evidence={"connection_state": case.view.state},
     )
 

@@ -89,7 +89,7 @@ def server_out_of_order(case: Case091, name: str) -> None:
     """
     case.report(
         C_HS_ORDER_SERVER,
-        f"{name} is sent out of order: {STILL_DUE[case.view.state]}",
+        f"the peer sends {name} out of order: {STILL_DUE[case.view.state]}",
         evidence={"connection_state": case.view.state},
     )
 
@@ -122,7 +122,7 @@ def client_out_of_order(case: Case091, name: str) -> None:
     """
     case.report(
         C_HS_ORDER_CLIENT,
-        f"{name} is sent out of order: {STILL_DUE[case.view.state]}",
+        f"the peer sends {name} out of order: {STILL_DUE[case.view.state]}",
         evidence={"connection_state": case.view.state},
     )
 
@@ -144,7 +144,9 @@ def set_up_again(case: Case091, name: str) -> None:
     tuning values, close the connection and open a new one.
     """
     case.report(
-        C_HS_ONCE, f"{name} is sent on a connection that is already open", evidence={"connection_state": OPEN}
+        C_HS_ONCE,
+        f"the peer sends {name} on a connection that is already open",
+        evidence={"connection_state": OPEN},
     )
 
 
@@ -175,7 +177,7 @@ def channel_too_early(case: Case091) -> bool:
     found = case.found
     case.report_once(
         C_HS_NO_CHANNEL,
-        f"{case.name} is sent on channel {case.record.frame.channel} before {before}",
+        f"the peer sends {case.name} on channel {case.record.frame.channel} before {before}",
         CERTAIN,
         {"connection_state": view.state},
     )
@@ -202,7 +204,7 @@ def secret_at_the_wrong_time(case: Case091, before: str) -> None:
     connection.update-secret-ok before sending the next one. If several threads can renew the secret, let only
     one thread at a time renew it.
     """
-    case.report(C_UPDATE_SECRET, f"connection.update-secret is sent before {before}")
+    case.report(C_UPDATE_SECRET, f"the peer sends connection.update-secret before {before}")
 
 
 # Which methods these rules judge

@@ -155,7 +155,8 @@ def frames_behind_a_refusal(case: Case091) -> None:
         case.reported |= {(case.me.peer, rule)}
         case.report(
             rule,
-            f"{case.name} is sent after the protocol header with which the server refuses the connection",
+            f"the peer sends {case.name} after the protocol header with which the server refuses the "
+            "connection",
         )
 
 

@@ -205,7 +205,7 @@ def return_not_asked_for(case: Case091, certainty: i64) -> None:
     """
     case.report(
         B_RETURN_FLAGGED,
-        "basic.return is sent, but no message with the mandatory or immediate flag is outstanding "
+        "the peer sends basic.return, but no message with the mandatory or immediate flag is outstanding "
         "on this channel",
         certainty,
     )

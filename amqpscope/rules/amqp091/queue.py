@@ -352,7 +352,7 @@ def delivery_of_a_deleted_queue(case: Case091, tag: str) -> None:
     """
     case.report(
         Q_DELETE_CONSUMERS,
-        f"basic.deliver is sent to the consumer {tag!a}, whose queue was deleted on this channel",
+        f"the peer sends basic.deliver to the consumer {tag!a}, whose queue was deleted on this channel",
         CERTAIN,
         {"consumer_tag": ascii(tag)},
     )

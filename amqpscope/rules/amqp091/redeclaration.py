@@ -82,8 +82,8 @@ def exchange_declared_with_another_type(
     exchange.declare.
     """
     message = (
-        f"{named(operation)} is declared with type {shown(operation.kind)}, but exists with type "
-        f"{shown(kind)}"
+        f"the client declares {named(operation)} with type {shown(operation.kind)}, but the exchange exists "
+        f"with type {shown(kind)}"
     )
     certainty: i64 = CERTAIN if made is None else POSSIBLE
     return about_request(X_DECL_TYPED, certainty, message, operation, made)
@@ -177,8 +177,8 @@ def queue_declared_otherwise(
     )
     if made is not None:
         message = (
-            f"{named(operation)} is declared with a different value of {' and '.join(what)} than before, and "
-            f"the server refuses the declaration with {reply_code(int(operation.outcome.code))}"
+            f"the client declares {named(operation)} with a different value of {' and '.join(what)} than "
+            f"before, and the server refuses the declaration with {reply_code(int(operation.outcome.code))}"
         )
         if made.connection is operation.connection:
             certainty = CERTAIN

@@ -45,8 +45,8 @@ def answer_to_nothing(case: Case091) -> None:
     """
     case.report(
         CH_SYNC_UNSOLICITED,
-        f"{case.name} is sent, but channel {case.record.frame.channel} has no unanswered request for this "
-        "method",
+        f"the peer sends {case.name}, but channel {case.record.frame.channel} has no unanswered request for "
+        "this method",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
@@ -75,8 +75,8 @@ def answer_not_wanted(case: Case091) -> None:
     """
     case.report(
         CH_NOWAIT_SILENT,
-        f"{case.name} is sent, but every request that it could answer has no-wait set and must not be "
-        "answered",
+        f"the peer sends {case.name}, but every request that it could answer has no-wait set and must not "
+        "be answered",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
@@ -105,7 +105,8 @@ def answer_out_of_turn(case: Case091, earlier: MethodRequest) -> None:
     """
     case.report_once(
         CH_SYNC_ORDER,
-        f"{case.name} is sent before the earlier {earlier.name} in packet {earlier.packet} is answered",
+        f"the peer sends {case.name} before the earlier {earlier.name} in packet {earlier.packet} is "
+        "answered",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "request": earlier.name},
         [int(earlier.packet)],
@@ -136,7 +137,7 @@ def request_not_waited_for(case: Case091, request: MethodRequest) -> None:
     """
     case.report_once(
         CH_SYNC_WAIT,
-        f"{case.name} is sent without waiting for the answer to the {request.name} in packet "
+        f"the peer sends {case.name} without waiting for the answer to the {request.name} in packet "
         f"{request.packet}",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "request": request.name},

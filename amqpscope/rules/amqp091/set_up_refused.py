@@ -57,8 +57,8 @@ def close_before_open(case: Case091) -> None:
     """
     case.report(
         C_HS_ERROR_SILENT,
-        f"connection.close is sent before the connection is open ({STILL_DUE[case.view.state]}); the peer "
-        "must close the socket without a method instead",
+        f"the peer sends connection.close before the connection is open ({STILL_DUE[case.view.state]}); the "
+        "peer must close the socket without a method instead",
         evidence={"connection_state": case.view.state},
     )
 
@@ -187,8 +187,8 @@ def wrong_mechanism_answered(case: Case091) -> None:
     """
     case.report_once(
         C_STARTOK_MECH_REACT,
-        f"{case.name} is sent although the client chose a security mechanism that was not offered; the "
-        "server must close the socket without a method instead",
+        f"the server sends {case.name} although the client chose a security mechanism that was not offered; "
+        "the server must close the socket without a method instead",
         CERTAIN,
         {"offered": listed(case.view.login.mechanisms)},
     )
@@ -221,8 +221,8 @@ def too_large_frame_max_answered(case: Case091) -> None:
     """
     case.report_once(
         C_TUNEOK_FRAMEMAX_REACT,
-        f"{case.name} is sent although the client's frame-max is above the server's limit; the server must "
-        "close the socket without a method instead",
+        f"the server sends {case.name} although the client's frame-max is above the server's limit; the "
+        "server must close the socket without a method instead",
         CERTAIN,
         {"frame_max": int(case.view.agreed.frame_max), "limit": int(case.view.proposed.frame_max)},
     )
@@ -255,8 +255,8 @@ def too_large_channel_max_answered(case: Case091) -> None:
     """
     case.report_once(
         C_TUNEOK_CHMAX_REACT,
-        f"{case.name} is sent although the client's channel-max is above the server's limit; the server "
-        "must close the socket without a method instead",
+        f"the server sends {case.name} although the client's channel-max is above the server's limit; the "
+        "server must close the socket without a method instead",
         CERTAIN,
         {"channel_max": int(case.view.agreed.channel_max), "limit": int(case.view.proposed.channel_max)},
     )

@@ -41,7 +41,10 @@ def commit_without_transaction(case: Case091) -> None:
     How to mend it: Send tx.select once on each new channel before the first message of the transaction, also
     after the channel was reopened. Send tx.commit on the channel on which the messages were published.
     """
-    case.report(TX_COMMIT_SELECTED, "tx.commit is sent although tx.select was not sent on this channel")
+    case.report(
+        TX_COMMIT_SELECTED,
+        "the peer sends tx.commit although the peer has not sent tx.select on this channel",
+    )
 
 
 TX_ROLLBACK_SELECTED: Final = RULES.rule(
@@ -61,7 +64,10 @@ def rollback_without_transaction(case: Case091) -> None:
     How to mend it: Send tx.select once on each new channel before the first message of the transaction, also
     after the channel was reopened. Send tx.rollback on the channel on which the messages were published.
     """
-    case.report(TX_ROLLBACK_SELECTED, "tx.rollback is sent although tx.select was not sent on this channel")
+    case.report(
+        TX_ROLLBACK_SELECTED,
+        "the peer sends tx.rollback although the peer has not sent tx.select on this channel",
+    )
 
 
 TX_CONFIRM_EXCL: Final = RULES.rule(
@@ -81,7 +87,7 @@ def transaction_with_confirms(case: Case091) -> None:
     How to mend it: Decide for each channel between tx.select and confirm.select, and open a second channel if
     both are needed. Do not hand a channel in confirm mode to code that uses transactions.
     """
-    case.report(TX_CONFIRM_EXCL, "tx.select is sent although the channel is in confirm mode")
+    case.report(TX_CONFIRM_EXCL, "the peer sends tx.select although the channel is in confirm mode")
 
 
 TX_PENDING_COMMIT: Final = RULES.rule(
@@ -106,7 +112,7 @@ def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
     """
     case.report_once(
         TX_PENDING_COMMIT,
-        f"{case.name} is sent before the tx.commit in packet {packet} is answered",
+        f"the peer sends {case.name} before the tx.commit in packet {packet} is answered",
         certainty,
         {},
         [int(packet)],
@@ -134,8 +140,8 @@ def mandatory_in_transaction(case: Case091) -> None:
     """
     case.report_once(
         TX_MANDATORY,
-        "a message with the mandatory flag is published in a transaction, in which the "
-        "client cannot rely on basic.return",
+        "the client publishes a message with the mandatory flag in a transaction, in which the client "
+        "cannot rely on basic.return",
         POSSIBLE,
         {},
     )
@@ -161,8 +167,8 @@ def immediate_in_transaction(case: Case091) -> None:
     """
     case.report_once(
         TX_IMMEDIATE,
-        "a message with the immediate flag is published in a transaction, in which the "
-        "client cannot rely on basic.return",
+        "the client publishes a message with the immediate flag in a transaction, in which the client "
+        "cannot rely on basic.return",
         POSSIBLE,
         {},
     )

@@ -80,8 +80,8 @@ def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None
     """
     case.report(
         L_HANDLE_REUSE,
-        f"handle {handle} is used for a new link, but the other peer has not answered the detach of the old "
-        "link yet",
+        f"the peer uses handle {handle} for a new link, but the other peer has not answered the detach of "
+        "the old link yet",
         POSSIBLE,
         {"handle": handle, "link_state": before.state},
         [int(before.attachment.packet)],
@@ -303,8 +303,8 @@ def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     """
     case.report(
         L_ERRANT_INPUT,
-        f"{case.record.frame.name} is sent for a link that the other peer has detached with an error; only "
-        "a detach may be sent for this link",
+        f"the peer sends {case.record.frame.name} for a link that the other peer has detached with an "
+        "error; the peer may send only a detach for this link",
         case.me.knowledge.certainty(link.attachment.peer_detach_end),
         {"link_state": link.state},
     )
@@ -337,7 +337,7 @@ def transfer_without_target(case: Case10, link: LinkEnd, certainty: i64) -> None
     """
     case.report(
         L_TGT_NULL,
-        "a transfer is sent on a link that the receiver attached without a target",
+        "the sender sends a transfer on a link that the receiver attached without a target",
         certainty,
         {"link_state": link.state},
     )
@@ -368,8 +368,8 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     """
     case.report(
         L_INCOMPLETE_SUSPEND,
-        "a new delivery is sent, but the sender's own attach has incomplete-unsettled=true, so the link "
-        "must be suspended and resumed first",
+        "the sender starts a new delivery, but the sender's own attach has incomplete-unsettled=true, so "
+        "the link must be suspended and resumed first",
         CERTAIN,
         {"link_state": link.state},
         [int(link.attachment.packet)],

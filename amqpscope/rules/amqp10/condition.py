@@ -88,7 +88,7 @@ def condition_of_another_frame(case: Case10, condition: str, carrier: str) -> No
     """
     case.report(
         C_ERR_SCOPE,
-        f"the error condition {condition} is sent in {case.record.frame.name}, but by its name this "
+        f"the peer sends the error condition {condition} in {case.record.frame.name}, but by its name this "
         f"condition belongs in {carrier}",
         POSSIBLE,
         {"condition": condition},
@@ -223,8 +223,8 @@ def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
     """
     case.report(
         L_UNSETTLED_INCOMPLETE,
-        "the session is ended with amqp:frame-size-too-small while a link waits to be resumed; instead, "
-        "the peer could send a part of its unsettled map with incomplete-unsettled=true",
+        "the peer ends the session with amqp:frame-size-too-small while a link waits to be resumed; "
+        "instead, the peer could send a part of its unsettled map with incomplete-unsettled=true",
         POSSIBLE,
     )
 

@@ -37,7 +37,7 @@ def frame_before_header(case: Case10) -> None:
     How to mend it: Write the 8-octet protocol header as the first octets of the connection, before any frame.
     After SASL, write a second protocol header, the one for AMQP, before the open.
     """
-    case.report(C_HDR_FIRST, f"{_frame(case.record.frame.name)} is sent before the protocol header")
+    case.report(C_HDR_FIRST, f"the peer sends {_frame(case.record.frame.name)} before the protocol header")
 
 
 C_OPEN_FIRST: Final = RULES.rule(
@@ -59,7 +59,7 @@ def first_frame_is_not_open(case: Case10) -> None:
     the open has been written.
     """
     case.report(
-        C_OPEN_FIRST, f"{case.record.frame.name} is sent before the peer's own open", CERTAIN, _state(case)
+        C_OPEN_FIRST, f"the peer sends {case.record.frame.name} before its own open", CERTAIN, _state(case)
     )
 
 
@@ -80,7 +80,7 @@ def close_before_open(case: Case10) -> None:
     How to mend it: To refuse a connection, send your own open first, and then a close with the error. On
     every error path that can run before the open is sent, send first open and then close.
     """
-    case.report(C_CLOSE_AFTEROPEN, "close is sent before the peer's own open", CERTAIN, _state(case))
+    case.report(C_CLOSE_AFTEROPEN, "the peer sends close before its own open", CERTAIN, _state(case))
 
 
 C_EMPTY_AFTEROPEN: Final = RULES.rule(
@@ -99,7 +99,7 @@ def empty_frame_before_open(case: Case10) -> None:
     Silent when: the start of the peer's stream was not captured.
     How to mend it: Start the heartbeat timer only after your own open has been written.
     """
-    case.report(C_EMPTY_AFTEROPEN, "an empty frame is sent before the peer's own open")
+    case.report(C_EMPTY_AFTEROPEN, "the peer sends an empty frame before its own open")
 
 
 # The inputs of the table `CONNECTION` that frames are; all others are any frame.
@@ -156,9 +156,9 @@ def frame_after_close(case: Case10) -> None:
     first = int(me.closing.packet)
     case.report(
         C_CLOSE_LAST,
-        f"a second close is sent; the first close was in packet {first}"
+        f"the peer sends a second close; the first close was in packet {first}"
         if name == "close"
-        else f"{_frame(name)} is sent after the close in packet {first}",
+        else f"the peer sends {_frame(name)} after its own close in packet {first}",
         CERTAIN if me.closing.stands else POSSIBLE,
         _state(case),
         [first],
@@ -286,7 +286,7 @@ def channel_beyond_agreed(case: Case10, limit: int) -> None:
     channel = case.record.frame.channel
     case.report(
         C_CHMAX,
-        f"channel {channel} is used, but the other peer's channel-max is {limit}",
+        f"the peer uses channel {channel}, but the other peer's channel-max is {limit}",
         CERTAIN,
         {"channel": int(channel), "channel_max": limit},
         [int(case.me.opening.peer_packet)],
@@ -315,7 +315,9 @@ def pipelined_frame_off_channel_0(case: Case10) -> None:
     the other peer's open before you use other channels.
     """
     channel = case.record.frame.channel
-    message = f"channel {channel} is used, but only channel 0 is allowed before the other peer's open"
+    message = (
+        f"the peer uses channel {channel}, but may use only channel 0 until the other peer's open arrives"
+    )
     case.report(C_PIPE_CHANNEL, message, CERTAIN, {"channel": int(channel)})
 
 
@@ -340,7 +342,8 @@ def pipelined_close_off_channel_0(case: Case10) -> None:
     """
     channel = case.record.frame.channel
     message = (
-        f"close is sent on channel {channel}, but only channel 0 is allowed before the other peer's open"
+        f"the peer sends close on channel {channel}, but may use only channel 0 until the other peer's open "
+        "arrives"
     )
     case.report(C_CLOSE_CH0_PIPE, message, CERTAIN, {"channel": int(channel)})
 
@@ -365,8 +368,8 @@ def pipelined_empty_frame_off_channel_0(case: Case10) -> None:
     """
     channel = case.record.frame.channel
     message = (
-        f"an empty frame is sent on channel {channel}, but only channel 0 is allowed before the other "
-        "peer's open"
+        f"the peer sends an empty frame on channel {channel}, but may use only channel 0 until the other "
+        "peer's open arrives"
     )
     case.report(C_EMPTY_CH0_PRE, message, CERTAIN, {"channel": int(channel)})
 
@@ -387,7 +390,8 @@ def empty_frame_off_channel_0(case: Case10) -> None:
     How to mend it: Send empty frames on channel 0. Write the channel number of a heartbeat as the constant 0.
     """
     case.report(
-        C_EMPTY_CH0, f"an empty frame is sent on channel {case.record.frame.channel} instead of channel 0"
+        C_EMPTY_CH0,
+        f"the peer sends an empty frame on channel {case.record.frame.channel} instead of channel 0",
     )
 
 
@@ -408,7 +412,9 @@ def open_off_channel_0(case: Case10) -> None:
     How to mend it: Write the open with channel number 0, and check which octets of the frame header hold the
     channel.
     """
-    case.report(C_OPEN_CH0, f"open is sent on channel {case.record.frame.channel} instead of channel 0")
+    case.report(
+        C_OPEN_CH0, f"the peer sends open on channel {case.record.frame.channel} instead of channel 0"
+    )
 
 
 C_CLOSE_CH0: Final = RULES.rule("C-CLOSE-CH0", "SHOULD", "keyword")
@@ -427,7 +433,9 @@ def close_off_channel_0(case: Case10) -> None:
     How to mend it: Send close on channel 0. Do not use the channel of the session in which the error
     occurred.
     """
-    case.report(C_CLOSE_CH0, f"close is sent on channel {case.record.frame.channel} instead of channel 0")
+    case.report(
+        C_CLOSE_CH0, f"the peer sends close on channel {case.record.frame.channel} instead of channel 0"
+    )
 
 
 def _judge_channel(case: Case10) -> bool:
@@ -497,7 +505,7 @@ def second_open(case: Case10) -> None:
     if me.open is not None and me.whole and not CONNECTION.allows(me.state, SEND_OPEN):
         case.report(
             C_OPEN_ONCE,
-            f"a second open is sent; the first open was in packet {me.opening.packet}",
+            f"the peer sends a second open; the first open was in packet {me.opening.packet}",
             CERTAIN,
             _state(case),
             [int(me.opening.packet)],

@@ -158,7 +158,8 @@ def work_on_control_link(case: Case10, what: str) -> None:
     transactional-state of the transfer. Use the control link only for declare and discharge.
     """
     case.report(
-        TX_CTRL_NOWORK, f"{what} is sent on a control link, which may carry only declare and discharge"
+        TX_CTRL_NOWORK,
+        f"the controller sends {what} on a control link, which may carry only declare and discharge",
     )
 
 
@@ -181,7 +182,8 @@ def declare_in_another_section(case: Case10, section: str) -> None:
     section into the message. Do not put the octets of the declare into a data section.
     """
     case.report(
-        TX_DECLARE_BODY, f"a declare is sent in the section `{section}`, not in an amqp-value section"
+        TX_DECLARE_BODY,
+        f"the controller sends a declare in the section `{section}`, not in an amqp-value section",
     )
 
 
@@ -204,7 +206,8 @@ def discharge_in_another_section(case: Case10, section: str) -> None:
     section into the message. Do not put the octets of the discharge into a data section.
     """
     case.report(
-        TX_DISCHARGE_BODY, f"a discharge is sent in the section `{section}`, not in an amqp-value section"
+        TX_DISCHARGE_BODY,
+        f"the controller sends a discharge in the section `{section}`, not in an amqp-value section",
     )
 
 
@@ -225,7 +228,10 @@ def declare_settled(case: Case10) -> None:
     How to mend it: Send the declare with settled=false, and attach the control link with a snd-settle-mode
     other than `settled`. Wait for the disposition with the outcome `declared`.
     """
-    case.report(TX_DECLARE_UNSETTLED, "a declare is sent with settled=true, but must be sent unsettled")
+    case.report(
+        TX_DECLARE_UNSETTLED,
+        "the controller sends a declare with settled=true, but must send a declare unsettled",
+    )
 
 
 TX_DISCHARGE_UNSETTLED: Final = RULES.rule(
@@ -245,7 +251,10 @@ def discharge_settled(case: Case10) -> None:
     How to mend it: Send the discharge with settled=false, and attach the control link with a snd-settle-mode
     other than `settled`. Report the commit to the application only after the outcome `accepted` has arrived.
     """
-    case.report(TX_DISCHARGE_UNSETTLED, "a discharge is sent with settled=true, but must be sent unsettled")
+    case.report(
+        TX_DISCHARGE_UNSETTLED,
+        "the controller sends a discharge with settled=true, but must send a discharge unsettled",
+    )
 
 
 TX_GLOBALID: Final = RULES.rule(
@@ -304,8 +313,8 @@ def several_transactions_on_a_session(case: Case10, live: int, pending: int, cer
     """
     case.report(
         TX_MULTI_PER_SSN,
-        "a transaction is declared while another transaction of the session is live, but the coordinator "
-        "does not offer the capability amqp:multi-txns-per-ssn",
+        "the controller declares a transaction while another transaction of the session is live, but the "
+        "coordinator does not offer the capability amqp:multi-txns-per-ssn",
         certainty if live else min(certainty, POSSIBLE),
         {"live_transactions": live, "unanswered_declares": pending},
     )
@@ -340,14 +349,14 @@ def discharge_of_no_transaction(case: Case10, txn_id: bytes) -> None:
     if transaction is None or transaction.declared_end > me.knowledge.could:
         case.report(
             TX_DISCHARGE_KNOWN,
-            "a discharge names a transaction that was not declared",
+            "the controller sends a discharge of a transaction that was not declared",
             CERTAIN,
             {"transactions": len(ledger.transactions)},
         )
     elif transaction.discharge_end != UNKNOWN:
         case.report(
             TX_DISCHARGE_KNOWN,
-            "a transaction is discharged twice",
+            "the controller discharges a transaction twice",
             CERTAIN,
             {"transactions": len(ledger.transactions)},
             [int(transaction.discharge_packet)],
@@ -376,7 +385,8 @@ def discharged_while_incomplete(case: Case10, transaction: Transaction, packet: 
     """
     case.report(
         TX_POST_PARTIAL,
-        f"a transaction is discharged while its delivery in packet {packet} is incomplete",
+        f"the controller discharges a transaction while the transaction's delivery in packet {packet} is "
+        "incomplete",
         CERTAIN,
         {"fail": transaction.fail},
         [packet],
@@ -405,8 +415,8 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     """
     case.report(
         TX_ACQ_CREDIT,
-        f"a transaction is discharged, but link '{name}' still has link-credit for acquiring messages under "
-        "this transaction",
+        f"the controller discharges a transaction, but link '{name}' still has link-credit for acquiring "
+        "messages under this transaction",
         CERTAIN,
         {"link_credit": int(credit)},
     )

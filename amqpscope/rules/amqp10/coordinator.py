@@ -221,8 +221,8 @@ def id_of_a_live_transaction(case: Case10, transaction: Transaction, certainty: 
     """
     case.report(
         TX_ID_FRESH,
-        "the new transaction has the same txn-id as the transaction that was declared in packet "
-        f"{transaction.declared_packet} and is not discharged yet",
+        "the coordinator gives the new transaction the same txn-id as the transaction that was declared in "
+        f"packet {transaction.declared_packet} and is not discharged yet",
         certainty,
         {"discharged": False},
         [int(transaction.declared_packet)],
@@ -250,8 +250,8 @@ def committed_without_outcome(case: Case10, request: ControlRequest, work: Work)
     """
     case.report(
         TX_POST_OUTCOME,
-        f"a discharge is accepted although the delivery in packet {work.packet}, which was posted under the "
-        "transaction, has no outcome yet",
+        f"the resource accepts a discharge although the delivery in packet {work.packet}, which was posted "
+        "under the transaction, has no outcome yet",
         CERTAIN,
         {},
         [int(work.packet), int(request.packet)],
@@ -276,8 +276,8 @@ def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work)
     """
     case.report(
         TX_ACQ_PARTIAL,
-        f"a discharge with fail=true is answered before the delivery in packet {work.packet} is completed "
-        "or aborted",
+        "the resource answers a discharge with fail=true before it completes or aborts the delivery in "
+        f"packet {work.packet}",
         CERTAIN,
         {},
         [int(work.packet), int(request.packet)],

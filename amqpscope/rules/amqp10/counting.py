@@ -46,10 +46,10 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     credit = limits.newest() - link.credit.count
     case.report(
         L_CREDIT_NODC,
-        "a delivery is sent although no link-credit is left: the receiver's flow has no delivery-count, so "
-        f"its link-credit counts from the initial-delivery-count {raw(link.initial_count)} and ends at "
-        f"delivery-count {raw(limits.newest())}; the sender's delivery-count is already "
-        f"{raw(link.credit.count)}",
+        "the sender starts a delivery although no link-credit is left: the receiver's flow has no "
+        "delivery-count, so its link-credit counts from the initial-delivery-count "
+        f"{raw(link.initial_count)} and ends at delivery-count {raw(limits.newest())}; the sender's "
+        f"delivery-count is already {raw(link.credit.count)}",
         CERTAIN,
         {"link_credit": int(credit), "delivery_count": int(raw(link.credit.count))},
         [int(limits.newest_packet())],

@@ -466,7 +466,7 @@ def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
         if attach.snd_settle_mode == 0:
             case.report(
                 D_SNDMODE_UNSETTLED,
-                "a transfer is settled on a link with snd-settle-mode `unsettled`",
+                "the sender sends a transfer with settled=true on a link with snd-settle-mode `unsettled`",
                 CERTAIN,
                 {"snd_settle_mode": "unsettled"},
             )

@@ -122,7 +122,9 @@ def sasl_value_in_an_amqp_frame(case: Case10) -> None:
     sasl-challenge, sasl-response or sasl-outcome. Write type 0x00 only in the AMQP layer.
     """
     frame = case.record.frame
-    case.report(SA_FRAME_TYPE, f"{frame.name} is sent in a frame of type 0 (AMQP) instead of type 1 (SASL)")
+    case.report(
+        SA_FRAME_TYPE, f"the peer sends {frame.name} in a frame of type 0 (AMQP) instead of type 1 (SASL)"
+    )
 
 
 F_BODY_PAYLOAD: Final = RULES.rule(

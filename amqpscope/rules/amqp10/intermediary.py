@@ -72,7 +72,8 @@ def section_added(way: Way, name: str) -> Finding:
     """
     return way.finding(
         M_BARE_NOINSERT,
-        f"the message is forwarded with the section {name}, but arrived without this section",
+        f"the peer forwards the message with the section {name}, but the message arrived without this "
+        "section",
         {"section": name},
     )
 
@@ -98,8 +99,8 @@ def properties_altered(way: Way) -> Finding:
     """
     return way.finding(
         M_PROPS_UNALTERED,
-        "the message is forwarded with changed properties, but an "
-        "intermediary must not change the properties section",
+        "the peer forwards the message with changed properties, but an intermediary must not change the "
+        "properties section",
         {},
     )
 
@@ -125,8 +126,8 @@ def bare_message_altered(way: Way, name: str, how: str) -> Finding:
     """
     return way.finding(
         M_BARE_IMMUTABLE,
-        f"the message is forwarded {how}; an intermediary must forward the "
-        "bare message unchanged, octet for octet",
+        f"the peer forwards the message {how}; an intermediary must forward the bare message unchanged, "
+        "octet for octet",
         {"section": name},
     )
 
@@ -153,8 +154,8 @@ def entries_shuffled(way: Way) -> Finding:
     """
     return way.finding(
         T_MAP_ORDER,
-        "the message is forwarded with its application-properties in another order, although the order of "
-        "a map is significant",
+        "the peer forwards the message with the application-properties in another order, although the "
+        "order of a map is significant",
         {"section": "application-properties"},
     )
 
@@ -180,8 +181,8 @@ def annotations_dropped(way: Way, count: int) -> Finding:
     """
     return way.finding(
         M_ANN_PROPAGATE,
-        f"the message is forwarded without {count} of its message-annotations, which an intermediary must "
-        "forward",
+        f"the peer forwards the message without {count} of the message-annotations, which an intermediary "
+        "must forward",
         {"missing": count},
     )
 
@@ -209,8 +210,8 @@ def ttl_kept(way: Way, came: i64, left: i64) -> Finding:
     seconds = way.waited() / 1_000_000_000
     return way.finding(
         M_HDR_TTL_REDUCE,
-        f"the message arrives with a ttl of {came} ms and is forwarded {seconds:.1f} s later with a ttl "
-        f"of {left} ms, but the ttl should be reduced by these {seconds:.1f} s",
+        f"the message arrives with a ttl of {came} ms, and the peer forwards the message {seconds:.1f} s "
+        f"later with a ttl of {left} ms, but the ttl should be reduced by these {seconds:.1f} s",
         {"ttl": int(came)},
     )
 
@@ -236,7 +237,8 @@ def sent_after_its_time(way: Way, ttl: i64) -> Finding:
     seconds = way.waited() / 1_000_000_000
     return way.finding(
         M_HDR_TTL_EXPIRED,
-        f"the message is forwarded after {seconds:.1f} s, although its ttl of {ttl} ms has expired",
+        f"the peer forwards the message after {seconds:.1f} s, although the message's ttl of {ttl} ms has "
+        "expired",
         {"ttl": int(ttl)},
     )
 
@@ -291,7 +293,7 @@ def _judge_bare(way: Way) -> Finding | None:
         return None
     for code in came.sections:
         if code not in left.sections:
-            return bare_message_altered(way, _SECTIONS[code], f"without its {_SECTIONS[code]}")
+            return bare_message_altered(way, _SECTIONS[code], f"without the section {_SECTIONS[code]}")
     for code in left.sections:
         if code not in came.sections:
             return section_added(way, _SECTIONS[code])
@@ -308,7 +310,7 @@ def _judge_bare(way: Way) -> Finding | None:
                 if _value(came.properties) != _value(left.properties):
                     return properties_altered(way)
                 if came.properties:
-                    return bare_message_altered(way, name, "with its properties encoded anew")
+                    return bare_message_altered(way, name, "with the properties encoded anew")
             return bare_message_altered(way, name, f"with another value or another encoding of {name}")
     return None
 

@@ -325,7 +325,9 @@ def transfer_without_source(case: Case10, link: LinkEnd) -> None:
         and attach.source is None
         and not attach.unread(5)
     ):
-        case.report(L_SRC_NULL, "a transfer is sent on a link that the sender attached without a source")
+        case.report(
+            L_SRC_NULL, "the sender sends a transfer on a link that the sender attached without a source"
+        )
 
 
 L_CREDIT_INIT: Final = RULES.rule(
@@ -348,7 +350,7 @@ def transfer_before_any_credit(case: Case10, link: LinkEnd) -> None:
     """
     case.report(
         L_CREDIT_INIT,
-        "a delivery is sent before the receiver has granted any link-credit",
+        "the sender starts a delivery before the receiver has granted any link-credit",
         CERTAIN,
         {"link_credit": 0, "delivery_count": int(raw(link.credit.count))},
     )
@@ -394,7 +396,7 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
         credit = limits.newest() - link.credit.count
         case.report(
             L_CREDIT,
-            "a delivery is sent although no link-credit is left: the receiver's credit ends at "
+            "the sender starts a delivery although no link-credit is left: the receiver's credit ends at "
             f"delivery-count {raw(limits.newest())}, and the sender's delivery-count is already "
             f"{raw(link.credit.count)}",
             certainty,
@@ -436,8 +438,8 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     if theirs is not None and theirs.incomplete_unsettled and not body.resume and link.open is None:
         case.report(
             L_INCOMPLETE_NONEW,
-            "a new delivery is sent, but the receiver's attach has incomplete-unsettled=true, so only "
-            "resumed deliveries are allowed",
+            "the sender starts a new delivery, but the receiver's attach has incomplete-unsettled=true, so "
+            "only resumed deliveries are allowed",
             attach_read(case, link),
         )
 

@@ -94,7 +94,7 @@ def goes_on_with_refused_protocol_id(case: Case10, certainty: i64) -> None:
 def _disagree(case: Case10, rule: str, certainty: i64) -> None:
     me = case.me
     spot = case.spot
-    what = "the stream stays open" if spot is not None else f"{case.record.frame.name} is sent"
+    what = "the stream stays open" if spot is not None else f"the peer sends {case.record.frame.name}"
     own = _written(me.headers.own)
     theirs = _written(me.headers.theirs)
     case.report(
@@ -161,8 +161,8 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     me = case.me
     case.report(
         C_HDR_UNPARSED,
-        f"{case.record.frame.name} is sent although the client's stream does not begin with a protocol "
-        "header; the server must close the connection instead",
+        f"the peer sends {case.record.frame.name} although the client's stream does not begin with a "
+        "protocol header; the server must close the connection instead",
         certainty,
         {"connection_state": me.state},
         [int(me.headers.unparsed_packet)],
@@ -203,8 +203,9 @@ def client_waits_for_the_header(case: Case10) -> None:
     if me.stalls.free(me.headers.their_time, case.record.time) >= HEADER_PATIENCE:
         case.report(
             C_HDR_CLIENT_NOW,
-            f"the client's protocol header is sent {waited / 1_000_000_000:.3f} s after the server's "
-            "protocol header, but must be sent as soon as the TCP connection is established",
+            f"the client sends its protocol header {waited / 1_000_000_000:.3f} s after the server's "
+            "protocol header, but must send the protocol header as soon as the TCP connection is "
+            "established",
             POSSIBLE,
             {"waited_ms": int(waited // 1_000_000)},
             [int(me.headers.their_packet)],
@@ -278,8 +279,8 @@ def tls_header_at_the_tls_port(case: Case10) -> None:
     """
     case.report(
         TL_PURE,
-        f"an AMQP protocol header that announces TLS is sent at port {SECURE_PORT}, where TLS should "
-        "begin without this header",
+        f"at port {SECURE_PORT}, the peer sends an AMQP protocol header that announces TLS, although TLS "
+        "should begin without this header at this port",
         POSSIBLE,
     )
 
@@ -305,8 +306,8 @@ def reused_after_both_closes(case: Case10) -> None:
     me = case.me
     case.report(
         C_CLOSE_NOREUSE,
-        "a protocol header is sent on a connection on which both peers have already sent close; the other "
-        f"peer's close is in packet {case.peer.closing.packet}",
+        "the peer sends a protocol header on a connection on which both peers have already sent close; the "
+        f"other peer's close is in packet {case.peer.closing.packet}",
         CERTAIN if me.closing.stands else POSSIBLE,
         {"connection_state": me.state},
         [int(me.closing.packet), int(case.peer.closing.packet)],

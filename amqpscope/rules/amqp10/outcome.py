@@ -319,7 +319,7 @@ def delivery_never_finished(case: Case10, link: LinkEnd, delivery: Delivery) -> 
     case.link = link
     case.report(
         D_MORE_COMPLETE,
-        f"the delivery that began in packet {delivery.packet} is neither completed nor aborted",
+        f"the sender neither completes nor aborts the delivery that began in packet {delivery.packet}",
         POSSIBLE,
         {"octets": int(delivery.octets)},
         [int(delivery.packet)],

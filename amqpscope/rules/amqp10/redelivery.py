@@ -57,7 +57,8 @@ def sent_again_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_ACQUIRED_HOLD,
-        f"the message is sent again while its earlier delivery in packet {fate.packet} is unsettled",
+        f"the sender sends the message again while the message's earlier delivery in packet {fate.packet} "
+        "is unsettled",
         fate,
         count,
     )
@@ -93,7 +94,7 @@ def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None
     _report(
         case,
         M_ACQUIRED_EXCL,
-        "the message is sent on another link while its earlier delivery in packet "
+        "the sender sends the message on another link while the message's earlier delivery in packet "
         f"{fate.packet} is unsettled",
         fate,
         count,
@@ -127,7 +128,8 @@ def sent_again_after_acceptance(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_ACCEPT_NORESEND,
-        f"the message is sent again, although it was accepted on this link (packet {fate.packet})",
+        "the sender sends the message again, although the message was accepted on this link (packet "
+        f"{fate.packet})",
         fate,
         count,
     )
@@ -230,7 +232,7 @@ def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_MOD_COUNT,
-        f"the delivery with delivery-count {fate.count} failed, but the message is sent again with "
+        f"the delivery with delivery-count {fate.count} failed, but the sender sends the message again with "
         f"delivery-count {count} instead of a higher count",
         fate,
         count,
@@ -265,8 +267,8 @@ def not_counted_though_rejected(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_REJ_COUNT,
-        f"the message was rejected with delivery-count {fate.count}, but is sent again with delivery-count "
-        f"{count} instead of a higher count",
+        f"the message with delivery-count {fate.count} was rejected, but the sender sends the message again "
+        f"with delivery-count {count} instead of a higher count",
         fate,
         count,
     )
@@ -334,8 +336,8 @@ def error_of_rejection_not_annotated(case: Case10, fate: Fate, count: int) -> No
     _report(
         case,
         M_REJ_ANNOTATE,
-        f"the message was rejected with an error in packet {fate.packet}, but is sent again without this "
-        "error, which the message should carry",
+        f"the message was rejected with an error in packet {fate.packet}, but the sender sends the message "
+        "again without this error, which the message should carry",
         fate,
         count,
     )
@@ -370,8 +372,8 @@ def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -
     _report(
         case,
         M_MOD_NOTHERE,
-        "the message is sent again on the same link, although the receiver set undeliverable-here=true "
-        f"(packet {fate.packet})",
+        "the sender sends the message again on the same link, although the receiver set "
+        f"undeliverable-here=true (packet {fate.packet})",
         fate,
         count,
     )
@@ -405,8 +407,8 @@ def annotations_not_applied(case: Case10, fate: Fate, count: int, key: str) -> N
     _report(
         case,
         M_MOD_ANNOT,
-        f"the message is sent again without the annotation {key}, which the receiver added with the outcome "
-        "`modified`",
+        f"the sender sends the message again without the annotation {key}, which the receiver added with "
+        "the outcome `modified`",
         fate,
         count,
     )
@@ -442,9 +444,9 @@ def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -
     _report(
         case,
         M_DEFAULT_OUTCOME,
-        f"the message is sent again, although its earlier delivery (packet {fate.packet}) counts as "
-        "accepted: the delivery was settled without an outcome, and the default-outcome of the source is "
-        "`accepted`",
+        "the sender sends the message again, although the message's earlier delivery (packet "
+        f"{fate.packet}) counts as accepted: the delivery was settled without an outcome, and the "
+        "default-outcome of the source is `accepted`",
         fate,
         count,
     )
@@ -480,8 +482,9 @@ def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         TX_RET_DEFAULT,
-        f"the message is sent again after the rollback, although its earlier delivery (packet {fate.packet}) "
-        "counts as accepted: the delivery is settled, and the default-outcome of the source is `accepted`",
+        "the sender sends the message again after the rollback, although the message's earlier delivery "
+        f"(packet {fate.packet}) counts as accepted: the delivery is settled, and the default-outcome of "
+        "the source is `accepted`",
         fate,
         count,
     )

@@ -80,8 +80,8 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     """
     case.report(
         M_RES_BOTHTERM,
-        f"the unsettled maps of both peers list the outcome {quoted(theirs)}, but the delivery is resumed "
-        "without settled=true",
+        f"the unsettled maps of both peers list the outcome {quoted(theirs)}, but the sender resumes the "
+        "delivery without settled=true",
         POSSIBLE,
         {"receiver_state": state_name(theirs), "sender_state": state_name(theirs)},
         [int(link.attachment.packet)],
@@ -254,8 +254,8 @@ def resumed_behind_the_start(case: Case10, link: LinkEnd, start: tuple[int, int]
     """
     case.report(
         M_RES_NULLRCV,
-        "the receiver's unsettled map lists the delivery with the value null, but the delivery is resumed "
-        f"at {position_text(start)} instead of its start",
+        "the receiver's unsettled map lists the delivery with the value null, but the sender resumes the "
+        f"delivery at {position_text(start)} instead of its start",
         certainty,
         {"position": position_text(start)},
         [int(link.attachment.packet)],
@@ -293,9 +293,9 @@ def resumed_at_another_position(
     """
     case.report(
         M_RES_START,
-        f"the delivery is resumed at {position_text(start)}, but must be resumed at or after "
-        f"{position_text(own)}, the sender's earliest position, and at or before {position_text(theirs)}, "
-        "the position that the receiver needs next",
+        f"the sender resumes the delivery at {position_text(start)}, but must resume the delivery at or "
+        f"after {position_text(own)}, the sender's earliest position, and at or before "
+        f"{position_text(theirs)}, the position that the receiver needs next",
         certainty,
         {
             "position": position_text(start),
@@ -366,10 +366,10 @@ def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> Non
     """
     case.report(
         D_RESUME_OMIT,
-        "a delivery is resumed from its start without any data, although the receiver may have none of the "
-        "data"
+        "the sender resumes a delivery from its start without any data, although the receiver may have "
+        "none of the data"
         if octets == 0
-        else f"a delivery is resumed from its start with {octets} octets instead of {before}",
+        else f"the sender resumes a delivery from its start with {octets} octets instead of {before}",
         certainty,
         {"octets": int(octets), "octets_before": int(before)},
     )

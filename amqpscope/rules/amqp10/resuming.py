@@ -52,8 +52,8 @@ def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
     if tag in own and tag in theirs:
         case.report(
             D_RESUME_FLAG,
-            "a delivery is sent again without resume=true, although both peers' attach frames list the "
-            "delivery as unsettled",
+            "the sender sends a delivery again without resume=true, although both peers' attach frames "
+            "list the delivery as unsettled",
             attach_read(case, link),
             {"unsettled": len(own)},
             [int(link.attachment.packet)],

@@ -77,7 +77,7 @@ def frame_of_the_other_layer(case: Case10) -> None:
     where = "in the SASL layer, where only SASL frames may come"
     if frame.kind == "sasl":
         where = "after the AMQP header, where only AMQP frames may come"
-    case.report(F_TYPE_PHASE, f"{_frame(frame.name)} is sent {where}", CERTAIN, {"layer": layer})
+    case.report(F_TYPE_PHASE, f"the peer sends {_frame(frame.name)} {where}", CERTAIN, {"layer": layer})
 
 
 SA_OK_HDR: Final = RULES.rule("SA-OK-HDR", "MUST", "lower-case")
@@ -98,10 +98,10 @@ def no_header_after_the_outcome(case: Case10) -> None:
     open.
     """
     name = case.record.frame.name
-    message = f"{_frame(name)} is sent after the sasl-outcome, but the AMQP header has to come first"
+    message = f"the peer sends {_frame(name)} after the sasl-outcome, but has to send the AMQP header first"
     if name == "header":
         message = (
-            "the protocol header for SASL is sent again after the sasl-outcome, instead of the "
+            "the peer sends the protocol header for SASL again after the sasl-outcome, instead of the "
             "header for AMQP or TLS"
         )
     case.report(SA_OK_HDR, message)
@@ -129,7 +129,7 @@ def header_before_the_outcome(case: Case10) -> None:
     server, send sasl-outcome before your AMQP header.
     """
     case.report(
-        SA_OK_HDR_EARLY, "the AMQP header is sent before the outcome of the SASL negotiation is known"
+        SA_OK_HDR_EARLY, "the peer sends the AMQP header before the outcome of the SASL negotiation is known"
     )
 
 
@@ -155,7 +155,7 @@ def header_after_failure(case: Case10, certainty: int) -> None:
     code = 0 if outcome is None or outcome.code is None else outcome.code
     case.report(
         SA_FAIL_STOP,
-        f"the AMQP header is sent after an unsuccessful sasl-outcome with code {_code(code)}",
+        f"the peer sends the AMQP header after an unsuccessful sasl-outcome with code {_code(code)}",
         certainty,
         {"outcome_code": code},
     )
@@ -297,7 +297,7 @@ def first_frame_is_not_mechanisms(case: Case10) -> None:
     How to mend it: Send sasl-mechanisms directly after the SASL header. Send no sasl-challenge and no
     sasl-outcome before sasl-mechanisms.
     """
-    case.report(SA_MECH_FIRST, f"{case.record.frame.name} is sent before sasl-mechanisms")
+    case.report(SA_MECH_FIRST, f"the peer sends {case.record.frame.name} before sasl-mechanisms")
 
 
 SA_INIT_AFTER: Final = RULES.rule("SA-INIT-AFTER", "MUST", "lower-case", by="client")
@@ -316,7 +316,8 @@ def init_before_the_mechanisms(case: Case10) -> None:
     afterwards. Do not send sasl-init together with the SASL header.
     """
     case.report(
-        SA_INIT_AFTER, "sasl-init is sent before the client has received the server's sasl-mechanisms"
+        SA_INIT_AFTER,
+        "the client sends sasl-init before the client has received the server's sasl-mechanisms",
     )
 
 
@@ -361,7 +362,7 @@ def second_init(case: Case10) -> None:
     How to mend it: Send sasl-init once per connection. To try another mechanism or other credentials, open a
     new connection. After sasl-init, send further data of the chosen mechanism in a sasl-response.
     """
-    case.report(SA_INIT_ONCE, "a second sasl-init is sent")
+    case.report(SA_INIT_ONCE, "the peer sends a second sasl-init")
 
 
 SA_SEQ_CHAL: Final = RULES.rule("SA-SEQ-CHAL", "MUST", "definition", by="server")
@@ -379,7 +380,9 @@ def challenge_out_of_turn(case: Case10) -> None:
     How to mend it: Wait for sasl-init before you send a sasl-challenge. Create the challenge for the
     mechanism that sasl-init names.
     """
-    case.report(SA_SEQ_CHAL, "a sasl-challenge is sent before the server has received the client's sasl-init")
+    case.report(
+        SA_SEQ_CHAL, "the server sends a sasl-challenge before the server has received the client's sasl-init"
+    )
 
 
 SA_SEQ_RESP: Final = RULES.rule("SA-SEQ-RESP", "MUST", "definition", by="client")
@@ -398,7 +401,7 @@ def response_without_challenge(case: Case10) -> None:
     mechanism into the initial-response field of sasl-init, not into a sasl-response.
     """
     if case.me.sasl.challenges <= 0 and case.me.whole:
-        case.report(SA_SEQ_RESP, "a sasl-response is sent that answers no sasl-challenge")
+        case.report(SA_SEQ_RESP, "the peer sends a sasl-response that answers no sasl-challenge")
 
 
 SA_INIT_UNSUP: Final = RULES.rule("SA-INIT-UNSUP", "MUST", "keyword", by="server")
@@ -454,7 +457,8 @@ def success_before_init(case: Case10) -> None:
     """
     case.report(
         SA_SEQ_INIT,
-        "a sasl-outcome with the code `ok` is sent before the server has received the client's sasl-init",
+        "the server sends a sasl-outcome with the code `ok` before the server has received the client's "
+        "sasl-init",
     )
 
 
@@ -498,7 +502,7 @@ def frame_after_outcome(case: Case10) -> None:
     """
     case.report(
         SA_SEQ_OUTCOME,
-        f"{case.record.frame.name} is sent after the sasl-outcome, which must be the last SASL frame",
+        f"the peer sends {case.record.frame.name} after the sasl-outcome, which must be the last SASL frame",
     )
 
 

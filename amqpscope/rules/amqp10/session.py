@@ -45,7 +45,7 @@ def frame_without_session(case: Case10) -> None:
         record = case.record
         case.report(
             S_BEGIN_FIRST,
-            f"{record.frame.name} is sent on channel {record.frame.channel}, but the peer has begun no "
+            f"the peer sends {record.frame.name} on channel {record.frame.channel}, but has begun no "
             "session on this channel",
             CERTAIN,
             {"channel": int(record.frame.channel), "session_state": UNMAPPED},
@@ -74,7 +74,7 @@ def frame_after_end(case: Case10, ended: SessionEnd) -> None:
     case.session = ended
     case.report(
         S_END_LAST,
-        f"{record.frame.name} is sent on channel {record.frame.channel} after the peer has sent end on this "
+        f"the peer sends {record.frame.name} on channel {record.frame.channel} after its own end on this "
         "channel",
         CERTAIN,
         {"channel": int(record.frame.channel), "session_state": ended.state},
@@ -117,7 +117,7 @@ def begin_on_used_channel(case: Case10) -> None:
     if session is not None and session.whole and not SESSION.allows(session.state, SEND_BEGIN):
         case.report(
             S_BEGIN_REUSE,
-            f"begin is sent on channel {channel}, which has been in use since packet "
+            f"the peer sends begin on channel {channel}, which has been in use since packet "
             f"{session.mapping.begin_packet}",
             CERTAIN,
             {"channel": channel, "session_state": session.state},

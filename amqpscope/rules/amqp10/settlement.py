@@ -191,7 +191,7 @@ def settled_again(case: Case10, settled: Spans, first: i64, last: i64) -> None:
     if settled.cover(first, last):
         case.report(
             D_DISP_RESETTLE,
-            f"delivery {raw(first)} is settled a second time",
+            f"the peer settles delivery {raw(first)} a second time",
             CERTAIN,
             {"delivery_id": int(raw(first))},
         )

@@ -482,7 +482,7 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
     """
     case.report(
         M_TERM_EXPIRY,
-        f"the link is attached again with a null {what}, although the earlier {what} has not expired "
+        f"the peer attaches the link again with a null {what}, although the earlier {what} has not expired "
         f"(expiry-policy `{policy}`)",
         POSSIBLE,
         {"expiry_policy": policy},

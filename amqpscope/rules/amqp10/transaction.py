@@ -112,7 +112,7 @@ def work_after_its_control_link(case: Case10, certainty: i64) -> None:
     """
     case.report(
         TX_CTRLCLOSE,
-        "a txn-id is used although its transaction ended when the control link was detached without a "
+        "the peer uses the txn-id of a transaction that ended when the control link was detached without a "
         "discharge",
         certainty,
     )
@@ -160,8 +160,8 @@ def work_on_another_session(case: Case10, control: Control, certainty: i64) -> N
     """
     case.report(
         TX_SCOPE_SESSION,
-        "work is done under a transaction of another session, but the coordinator does not offer the "
-        "capability amqp:multi-ssns-per-txn",
+        "the controller does work under a transaction of another session, but the coordinator does not "
+        "offer the capability amqp:multi-ssns-per-txn",
         certainty,
         {"session": int(case.session.number) if case.session is not None else -1},
         [int(control.packet)],
@@ -237,7 +237,8 @@ def declared_as_a_state(case: Case10) -> None:
     link. Answer a `discharge` and all ordinary messages with another outcome, such as `accepted`.
     """
     case.report(
-        TX_DECLARED_ELSEWHERE, "the outcome `declared` is sent for a delivery that is not a `declare` message"
+        TX_DECLARED_ELSEWHERE,
+        "the peer sends the outcome `declared` for a delivery that is not a `declare` message",
     )
 
 
@@ -248,7 +249,7 @@ def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Trans
         declared_as_a_state(case)
     named = named_in(state)
     if named is not None and (link.open is None or named != named_in(link.open.state)):
-        judge_id(case, session, named, "a transfer is posted")
+        judge_id(case, session, named, "the peer sends a transfer")
 
 
 def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
@@ -257,7 +258,7 @@ def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
     if value is None:
         return
     if isinstance(value, bytes):
-        judge_id(case, session, value, "a flow asks for messages")
+        judge_id(case, session, value, "the peer's flow asks for messages")
     elif not isinstance(value, Raw):
         case.report(TX_ID_TYPE, "the txn-id of a flow is not a binary")
 
@@ -265,4 +266,4 @@ def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
 def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> Transaction | None:
     """Judge the txn-id in a receiver's disposition; return the transaction, see `judge_id`."""
     named = named_in(body.state)
-    return None if named is None else judge_id(case, session, named, "an outcome is given")
+    return None if named is None else judge_id(case, session, named, "the peer gives an outcome")

@@ -106,7 +106,7 @@ def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
     """
     case.report(
         TX_ACQ_UNSUPPORTED,
-        "a delivery is sent outside any transaction, although the controller asked for "
+        "the resource sends a delivery outside any transaction, although the controller asked for "
         "acquisition under a transaction",
         POSSIBLE,
         {},
@@ -186,8 +186,8 @@ def outcome_under_another_transaction(case: Case10, work: Work, under: Transacti
     """
     case.report(
         TX_RET_OTHER,
-        f"a delivery that was sent under one transaction (packet {work.packet}) gets an outcome under "
-        "another transaction",
+        "the peer gives an outcome under another transaction to a delivery that was sent under one "
+        f"transaction (packet {work.packet})",
         CERTAIN,
         {},
         [int(work.packet), int(under.declared_packet)],
@@ -215,8 +215,8 @@ def outcome_outside_its_transaction(case: Case10, work: Work, under: Transaction
     """
     case.report(
         TX_ACQ_OUTCOME,
-        f"a delivery that was acquired under a transaction (packet {work.packet}) gets an outcome without "
-        "the txn-id of this transaction",
+        f"the controller gives a delivery that was acquired under a transaction (packet {work.packet}) an "
+        "outcome without the txn-id of this transaction",
         CERTAIN,
         {},
         [int(work.packet), int(under.declared_packet)],
@@ -244,8 +244,8 @@ def outcome_that_does_not_name_its_transaction(case: Case10, work: Work) -> None
     """
     case.report(
         TX_POST_OUTCOME_ID,
-        f"the outcome of a delivery that was posted under a transaction (packet {work.packet}) does not "
-        "name this transaction",
+        "the resource sends an outcome for a delivery that was posted under a transaction (packet "
+        f"{work.packet}), but the outcome does not name this transaction",
         CERTAIN,
         {},
         [int(work.packet)],
@@ -271,7 +271,7 @@ def another_outcome_after_the_commit(case: Case10, work: Work) -> None:
     """
     case.report(
         TX_POST_AFTER,
-        "after the commit, a delivery gets another outcome than under the transaction",
+        "after the commit, the resource gives a delivery another outcome than under the transaction",
         CERTAIN,
         {},
         [int(work.packet)],
@@ -296,8 +296,8 @@ def outcome_after_the_rollback(case: Case10, work: Work) -> None:
     """
     case.report(
         TX_POST_AFTER_FAIL,
-        "after the rollback, an outcome is sent for a delivery that was posted under the transaction, but "
-        "such a delivery should have no outcome",
+        "after the rollback, the resource sends an outcome for a delivery that was posted under the "
+        "transaction, but such a delivery should have no outcome",
         CERTAIN,
         {},
         [int(work.packet)],
@@ -333,7 +333,8 @@ def settled_after_the_rollback(case: Case10, work: Work) -> None:
     """
     case.report(
         TX_RET_LIVE,
-        "after the rollback, a delivery is settled before the controller has sent a new outcome",
+        "after the rollback, the resource settles a delivery before the controller has sent a new outcome "
+        "for the delivery",
         POSSIBLE,
         {},
         [int(work.packet)],

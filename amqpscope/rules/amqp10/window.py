@@ -137,8 +137,8 @@ def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str
     bound = limits.largest() if certainty == CERTAIN else limits.newest()
     case.report(
         rule,
-        f"a transfer with transfer-id {raw(session.outgoing.next_id)} is sent, "
-        f"but the other peer's incoming-window allows only transfer-ids before {raw(bound)}{why}",
+        f"the peer sends a transfer with transfer-id {raw(session.outgoing.next_id)}, but the other peer's "
+        f"incoming-window allows only transfer-ids before {raw(bound)}{why}",
         certainty,
         {
             "next_outgoing_id": int(raw(session.outgoing.next_id)),

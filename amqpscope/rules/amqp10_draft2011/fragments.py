@@ -42,7 +42,8 @@ def fragment_out_of_order(case: CaseDraft2011, progress: Progress, fragment: Sec
     """
     case.report(
         M_FRAG_ORDER,
-        f"a fragment of section {fragment.number} is sent after a fragment of section {progress.number}",
+        f"the sender sends a fragment of section {fragment.number} after a fragment of section "
+        f"{progress.number}",
         CERTAIN,
         {"section_number": int(progress.number)},
     )

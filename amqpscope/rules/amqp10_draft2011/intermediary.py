@@ -35,8 +35,8 @@ def properties_altered(way: Way) -> Finding:
     """
     return way.finding(
         M_PROPS_UNALTERED,
-        "the message is forwarded with changed properties, but an "
-        "intermediary must not change the properties",
+        "the peer forwards the message with changed properties, but an intermediary must not change the "
+        "properties",
         {},
     )
 
@@ -61,8 +61,8 @@ def bare_message_altered(way: Way) -> Finding:
     """
     return way.finding(
         M_BARE_IMMUTABLE,
-        "the message is forwarded with other application data, but an "
-        "intermediary must not change the application data",
+        "the peer forwards the message with other application data, but an intermediary must not change "
+        "the application data",
         {},
     )
 
@@ -88,7 +88,7 @@ def attributes_dropped(way: Way, missing: int) -> Finding:
     """
     return way.finding(
         M_ANN_PROPAGATE,
-        f"the message is forwarded without {count(missing, 'entry')} of its message-attrs, which an "
+        f"the peer forwards the message without {count(missing, 'entry')} of the message-attrs, which an "
         "intermediary must forward",
         {"missing": missing},
     )
@@ -117,8 +117,8 @@ def sent_after_its_time(way: Way, ttl: int, waited: int) -> Finding:
     """
     return way.finding(
         M_HDR_TTL_EXPIRED,
-        f"the message is forwarded after {waited / 1_000_000_000:.1f} s, although its ttl of {ttl} ms has "
-        "expired",
+        f"the peer forwards the message after {waited / 1_000_000_000:.1f} s, although the message's ttl of "
+        f"{ttl} ms has expired",
         {"ttl": ttl},
     )
 

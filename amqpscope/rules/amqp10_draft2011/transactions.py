@@ -79,7 +79,7 @@ def declare_in_another_form(case: CaseDraft2011, what: str) -> None:
     the rule uses the descriptor of the final specification.
     How to mend it: Send the `declare` alone in one section with the section-code 4 (amqp-data).
     """
-    case.report(TX_DECLARE_BODY, f"a `declare` is sent {what}", POSSIBLE)
+    case.report(TX_DECLARE_BODY, f"the controller sends a `declare` {what}", POSSIBLE)
 
 
 TX_DISCHARGE_BODY: Final = RULES.rule(
@@ -106,7 +106,7 @@ def discharge_in_another_form(case: CaseDraft2011, what: str) -> None:
     the rule uses the descriptor of the final specification.
     How to mend it: Send the `discharge` alone in one section with the section-code 4 (amqp-data).
     """
-    case.report(TX_DISCHARGE_BODY, f"a `discharge` is sent {what}", POSSIBLE)
+    case.report(TX_DISCHARGE_BODY, f"the controller sends a `discharge` {what}", POSSIBLE)
 
 
 def request_in_another_form(case: CaseDraft2011, name: str, what: str) -> None:
@@ -264,8 +264,8 @@ def several_transactions_on_a_session(case: CaseDraft2011, live: int) -> None:
     """
     case.report(
         TX_MULTI_PER_SSN,
-        "a transaction is declared while another transaction of the session is live, but the coordinator "
-        "does not offer the capability amqp:multi-txns-per-ssn",
+        "the controller declares a transaction while another transaction of the session is live, but the "
+        "coordinator does not offer the capability amqp:multi-txns-per-ssn",
         POSSIBLE,
         {"live_transactions": live},
     )
@@ -292,8 +292,8 @@ def work_on_another_session(case: CaseDraft2011, txn_id: bytes) -> None:
     """
     case.report(
         TX_SCOPE_SESSION,
-        "a transaction is used on another session than the session of its control link, but the coordinator "
-        "does not offer the capability amqp:multi-ssns-per-txn",
+        "the controller uses a transaction on another session than the session of the transaction's "
+        "control link, but the coordinator does not offer the capability amqp:multi-ssns-per-txn",
         POSSIBLE,
         {"txn_id": txn_id.hex()},
     )
@@ -322,8 +322,8 @@ def discharged_with_credit_left(case: CaseDraft2011, name: str, credit: int) -> 
     """
     case.report(
         TX_ACQ_CREDIT,
-        f"a transaction is discharged, but link '{name}' still has link-credit for acquiring messages under "
-        "this transaction",
+        f"the controller discharges a transaction, but link '{name}' still has link-credit for acquiring "
+        "messages under this transaction",
         POSSIBLE,
         {"link_credit": credit},
     )
