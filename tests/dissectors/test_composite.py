@@ -721,6 +721,7 @@ def test_a_missing_field_deep_inside_has_its_whole_path() -> None:
     assert problems(reader.problems) == [
         ("P-ERROR-MAND", octets.index(b"\x40\xa1\x01d"), "disposition.state.outcome.error.condition")
     ]
+    assert reader.problems[0].reason == "the field condition of error is mandatory, but is not set"
     assert decoded.state.outcome.error.description == "d"
 
 
@@ -733,6 +734,8 @@ def test_the_outer_field_is_checked_after_an_inner_composite() -> None:
         ("T-LIST-FIT", octets.index(inner), "detach.error"),
         ("P-DETACH-MAND", 6, "detach.handle"),
     ]
+    # The path has the name of the outermost composite.
+    assert reader.problems[1].reason == "the field is mandatory, but is not set"
 
 
 def test_problems_stay_bounded_where_each_would_be_found_anew() -> None:
