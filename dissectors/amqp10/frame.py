@@ -350,7 +350,8 @@ class FrameDecoder(StreamDecoder):
             if body_at < at + size:
                 frame.name = "undecodable"
             elif sasl:
-                frame.add_problem(Problem("SA-FRAME-EMPTY", body_at - at, "", "a SASL frame has no body"))
+                reason = "this SASL frame has no body, but every SASL frame must have a body"
+                frame.add_problem(Problem("SA-FRAME-EMPTY", body_at - at, "", reason))
             self.give(frame, size)
             return
         if self.undecided:

@@ -588,7 +588,9 @@ def other_host_than_in_sasl(case: Case10, body: Open) -> None:
         return
     if init.hostname.lower() != body.hostname.lower():
         case.report(
-            C_OPEN_HOST, "open.hostname differs from sasl-init.hostname, but should be the same or null"
+            C_OPEN_HOST,
+            "open.hostname differs from sasl-init.hostname; open.hostname should be null or equal to "
+            "sasl-init.hostname",
         )
 
 

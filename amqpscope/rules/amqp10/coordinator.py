@@ -271,8 +271,8 @@ def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work)
     Why it matters: After the rollback, the controller still receives transfers of the transaction, although
     the controller treats the transaction as ended.
     Silent when: octets of either peer were not captured.
-    How to mend it: On a discharge with fail=true, first complete or abort every partly sent delivery of the
-    transaction. Answer the discharge only after all deliveries of the transaction are complete or aborted.
+    How to mend it: When a discharge with fail=true arrives, first complete or abort every delivery of the
+    transaction that you have sent only in part. Answer the discharge only after that.
     """
     case.report(
         TX_ACQ_PARTIAL,

@@ -150,8 +150,8 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     and close the connection.
     Source: transport.xml section version-negotiation
     Evidence: the first octets of the client, and the server's answer
-    Why it matters: The server must send a supported protocol header and close the connection. Perhaps the
-    client does not speak AMQP at all, so both peers may misread each other.
+    Why it matters: The client's first octets are not a protocol header, so perhaps the client does not speak
+    AMQP at all. If the server continues, both peers may misread each other.
     Silent when: the first octets of the client were not captured, or when the server may not yet have
     received these octets. The finding is reported as possible, not as certain, when the server may not yet
     have read the client's first octets.
