@@ -222,5 +222,5 @@ def test_the_site_draws_the_ladders_of_rule_pages() -> None:
     assert list(drawings.files) == ["amqp10/C-OPEN-ONCE/violating.svg", "amqp10/C-OPEN-ONCE/clean.svg"]
     assert "× error amqp10/C-OPEN-ONCE" in drawings.files["amqp10/C-OPEN-ONCE/violating.svg"]
     # A picture never shows something else than the text: of another text there is none.
-    other = page.replace("second open is sent", "third open is sent")
+    other = page.replace("sends a second open", "sends a third open")
     assert drawings.replaced(other, "amqp10/C-OPEN-ONCE").count(".svg)") == 1

@@ -124,7 +124,7 @@ def test_a_message_that_is_cut_short() -> None:
     octets += amqp.say("basic.ack", 1, delivery_tag=1)
     assert reported(octets) == [
         "basic.ack      #1 ends a message not all of which is there: 3 of 5 octets",
-        "      ! F-CONTENT-NO-METHOD basic.ack: basic.ack is sent, but 2 octets of the body of "
+        "      ! F-CONTENT-NO-METHOD basic.ack: the peer sends basic.ack, but 2 octets of the body of "
         "the previous basic.publish are still missing (at octet 0)",
     ]
 
