@@ -56,7 +56,7 @@ def fails_on_poison(said: dict[str, str]) -> Any:
 
 
 def tell(tap: Tap, number: int, product: str) -> None:
-    """A connection on which the client acknowledges what was never delivered."""
+    """A connection on which the client acknowledges what was never delivered, and sets a retired field."""
     d = Dialogue091(capture=tap, client=f"10.0.0.1:{51000 + number}")
     d.client.header()
     d.server.start()
@@ -67,6 +67,9 @@ def tell(tap: Tap, number: int, product: str) -> None:
     d.server.method("connection.open-ok")
     d.channel(1)
     d.client.ack(delivery_tag=7)
+    # A rule that products break by habit: its finding asks for the product.
+    d.client.open_channel(2, reserved_1="x")
+    d.server.channel_open_ok(2)
     d.goodbye()
 
 

@@ -256,7 +256,7 @@ def test_killed(tmp_path: Path) -> None:
     for step in range(1, 11):
         for path, octets in whole.items():
             path.write_bytes(octets[: len(octets) * step // 10])
-        command = [sys.executable, "-m", "support.in_process", str(folder), str(lake)]
+        command = [sys.executable, str(TESTS / "support" / "in_process.py"), str(folder), str(lake)]
         seconds = [] if step in (1, 10) else [str(random.uniform(0.001, longest))]
         done = subprocess.run(
             [*command, *seconds], cwd=TESTS, capture_output=True, text=True, check=False, timeout=120

@@ -57,7 +57,9 @@ def test_what_it_holds(folder: Path) -> None:
     ]
     found = judge(["credit-overrun.pcap"], Policy()).findings
     assert whole["findings"][0]["fingerprint"] == fingerprint(found[0])
-    assert whole["findings"][0]["message"].startswith("the sender starts a delivery although no link-credit is left")
+    assert whole["findings"][0]["message"].startswith(
+        "the sender starts a delivery although no link-credit is left"
+    )
 
 
 def test_only_what_is_new_counts(folder: Path) -> None:

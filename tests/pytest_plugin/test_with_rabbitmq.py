@@ -41,7 +41,12 @@ def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
     sample = tmp_path / "sample"
     shutil.copytree(ROOT / "tests" / "sample", sample)
     (sample / "test_documented.py").write_text(documented_example())
-    beside = [*NETWORK, sys.executable, "-m", "support.rabbitmq", str(tmp_path / "rabbitmq")]
+    beside = [
+        *NETWORK,
+        sys.executable,
+        str(ROOT / "tests" / "support" / "rabbitmq.py"),
+        str(tmp_path / "rabbitmq"),
+    ]
     done = run(sample, "-rA", "--tb=short", "--amqpscope-record=required", before=beside)
     text = done.stdout
     assert re.findall(r"^PASSED (\S+)", text, re.MULTILINE) == [

@@ -53,8 +53,7 @@ class Passed(Nothing):
 
 def peer(*line: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "support.proton_peers", *line],
-        cwd=TESTS,
+        [sys.executable, str(TESTS / "support" / "proton_peers.py"), *line],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
