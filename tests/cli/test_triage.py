@@ -73,7 +73,7 @@ def test_the_violations_by_one_peer_of_a_connection_are_one_trouble(
     lines = amqpscope(capsys, "triage", ROOT / "pika-channel-errors.pcap").lines
     first, possible = [line for line in lines if line[0].isdigit()]
     assert first.startswith(
-        "1. connection 0 (shop): the client breaks 3 rules: queue 'missing' does not exist"
+        "1. connection 0 (shop): the client breaks 3 rules: basic.consume names queue 'missing'"
     )
     assert first.endswith(" and 2 more on this connection (packets 82, 96) [amqp091/B-CONSUME-QEXIST]")
     assert possible.startswith("2. connection 0 (shop): the client may break 3 rules: ")
