@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import amqpscope
-import dissectors
+import dissectors.interface
 from amqpscope.cutting.stand_ins import StandIns
 from amqpscope.diff.forms import CanonicalFrameTable
 from amqpscope.diff.transcript import Names, Room
@@ -18,8 +18,8 @@ from amqpscope.model.records import Connection
 from amqpscope.protocols import PROTOCOLS, Protocol, protocol_of_kind
 from amqpscope.report.links import LinkNames
 
-AMQPSCOPE = Path(amqpscope.__path__[0])
-DISSECTORS = Path(dissectors.__path__[0])
+AMQPSCOPE = Path(amqpscope.__file__).parent
+DISSECTORS = Path(dissectors.interface.__file__).parent
 
 # A client library that is called so, a folder of the specification, and a table with a protocol in each row.
 OTHERS = {f"amqpscope/rules/{name}.py" for name in ("profiles", "references", "subjects")}
