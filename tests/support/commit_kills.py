@@ -103,12 +103,18 @@ def kills(
         frames = [table(spark, str(lake), name).select("capture_set") for name in NAMES if spark is not None]
         command = [
             sys.executable,
-            "-m",
-            "support.commit_kills",
+            __file__,
             str(lake),
             str(random.uniform(0.0, _LONGEST)),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=_TESTS)
+        done = subprocess.run(
+            command,
+            env=os.environ | {"PYTHONPATH": str(_TESTS)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
         assert done.returncode == -KILL, done.stderr
         last = Lake(str(lake)).written()
         found["killed"] += 1
