@@ -301,6 +301,11 @@ HIDDEN = re.compile(
     r"^ *static (PyTypeObject \*CPyType_\w+_template|bool\s+CPyDef_\w+_setup\(.*\))(?= =|$)", re.M
 )
 
+# What makes an object of a class for Python: it calls `__init__`, which declares all attributes.
+NEW = re.compile(r"^ +(PyObject \*ret = \w+\(self, args, kwds\);)$", re.M)
+# `X.__new__(X, ...)`, with the Ellipsis itself, makes one without attributes: for `amqpscope/pipeline/objects.py`.
+BLANK = "if (PyTuple_GET_SIZE(args) == 1 && PyTuple_GET_ITEM(args, 0) == Py_Ellipsis && kwds == NULL) return self;"
+
 
 def arrange(sources: list[Path], folder: Path) -> list[str]:
     """Joins the C files of all modules to a few: `often.c`, and those that are compiled in less time.
@@ -311,7 +316,7 @@ def arrange(sources: list[Path], folder: Path) -> list[str]:
     modules = {"__native_" + name.removesuffix(".py").replace("/", "___") for name in OFTEN}
     shared, often, seldom = [], [], []
     for source in sources:
-        text = source.read_text("utf-8")
+        text = NEW.sub(rf"{BLANK}\n\1", source.read_text("utf-8"))
         if source.stem not in modules:
             # What no module owns: what all share, and the runtime library, which `often.c` inlines.
             (seldom if "___" in source.stem else shared).append(text)

@@ -8,8 +8,12 @@ batch, whose open rows take the place of the earlier ones.
 
 Final and open rows together are those of one run over all that was read.
 
-The process takes pickled tuples from its standard input: `FollowerTerms`, then a `Step` for each batch. To
-each it writes an answer, a `Done` or the text of an error, to its standard output. It ends with its input.
+The process takes pickled tuples from its standard input: `FollowerTerms`, then a `Step` for each batch, or
+`KEEP` behind one. To a step it answers with a `Done`, to `KEEP` with the octets of its state, or to either
+with the text of an error, on its standard output. It ends with its input.
+
+What it keeps in memory is its *state* (see `states`). One that begins with a state goes on where the process
+was that gave it: it says at once whether it can.
 """
 
 import os
@@ -18,30 +22,46 @@ import signal
 import sys
 import warnings
 from collections import Counter
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
+
+import pyarrow as pa
 
 from amqpscope import __version__
+from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.input.garbage import calm_collector
 from amqpscope.layers.secrets import Secrets, SecretsSource
 from amqpscope.pipeline.chain import table_for
+from amqpscope.pipeline.discretion import Discreet
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import FileResult, Range, RangeReader, file_row, whole
-from amqpscope.pipeline.inputs import CaptureFile
+from amqpscope.pipeline.inputs import CaptureFile, Trouble
+from amqpscope.pipeline.objects import NotKept, NotLoaded, dumped, loaded
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.rows import Recorder, Rows, RowTerms
 from amqpscope.pipeline.tags import Tags
+from amqpscope.reassembly.recent import NOT_KNOWN
 
-__all__ = ["Done", "FollowerTerms", "Step", "main"]
+__all__ = ["KEEP", "MAX_STATE", "Done", "FollowerTerms", "Step", "main"]
+
+KEEP: Final = "keep"
+"""Asks for the state."""
+
+MAX_STATE: Final = 256 * 1024 * 1024
+"""Octets of the largest state that is kept, before compression. A set has more only if very many connections
+are open: then it takes less time to read its files again than to be surprised by the memory."""
 
 
 class FollowerTerms(NamedTuple):
-    """How a capture set is followed. name: of the set. The others: see `tasks.StagedFiles`."""
+    """How a capture set is followed. name: of the set. state: where it goes on. The others: see
+    `tasks.StagedFiles`.
+    """
 
     name: str
     tables: tuple[str, ...]
     terms: RowTerms
     tags: Tags
+    state: bytes = b""
 
 
 class Step(NamedTuple):
@@ -57,11 +77,14 @@ class Step(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What a batch has written. final, open: see above. counts: as of `Rows`; of what is open, too."""
+    """What a batch has written. final, open: see above. counts: as of `Rows`; of what is open, too. earlier:
+    the counts of what was final before.
+    """
 
     final: list[LakeFile]
     open: list[LakeFile]
     counts: Counter[tuple[str, ...]]
+    earlier: Counter[tuple[str, ...]]
 
 
 class _Asked(SecretsSource):
@@ -92,6 +115,50 @@ class _FollowedSet:
         self._octets = 0  # of the file read last
         self._state: tuple[Any, ...] | None = None  # of its reader
         self._parent = os.getppid()
+        self._counted: Counter[tuple[str, ...]] = Counter()  # of what is final
+
+    def keep(self) -> bytes:
+        """The state. NotKept: there can be none."""
+        if self._secrets.given:
+            raise NotKept("the files have secrets of TLS")
+        fates = [[tuple(fate) for fate in fates] for fates in self._fates]
+        read = (self._captures, fates, self._octets, self._state)
+        analysis = (self._recorder, self._table, self._secrets, self._missing.asked)
+        counted = (dict(self._counted), sorted(self._rows.rulings.used))
+        kept = dumped((read, analysis, counted), self._outside(), MAX_STATE, Discreet())
+        return len(kept).to_bytes(8, "big") + bytes(pa.compress(kept, codec="zstd", asbytes=True))
+
+    def load(self, state: bytes) -> None:
+        """Go on where another one was when it gave this state. NotLoaded: it is none."""
+        size = int.from_bytes(state[:8], "big")
+        if not 0 < size <= MAX_STATE:
+            raise NotLoaded("has no size")
+        try:
+            octets = pa.decompress(state[8:], size, codec="zstd", asbytes=True)
+        except (OSError, pa.ArrowException) as error:
+            raise NotLoaded("is damaged") from error
+        found = loaded(octets, self._outside())
+        try:
+            (captures, fates, octets_read, reader), (recorder, table, secrets, asked), (counted, used) = found
+            right = isinstance(recorder, Recorder) and isinstance(table, ConnectionTable)
+            if not right or not isinstance(secrets, Secrets) or not isinstance(captures, list):
+                raise TypeError
+            self._fates = [[_fate(one) for one in file] for file in fates]
+            self._octets, self._state = int(octets_read), reader
+            self._counted = Counter(counted)
+            self._rows.rulings.used.update(used)
+            self._missing.asked = bool(asked)
+        except (TypeError, ValueError) as error:
+            raise NotLoaded("is damaged") from error
+        self._captures = captures  # the recorder has the same list
+        self._recorder, self._table, self._secrets = recorder, table, secrets
+
+    def _outside(self) -> dict[tuple[str, str], Any]:
+        """What the objects of the state hold that is not theirs: the rows, and how they are made."""
+        rows, terms = self._rows, self._rows.terms
+        things: list[Any] = [rows, terms, terms.policy, terms.policy.limits, rows.rulings, rows.counts]
+        things += [rows.frames, rows.deliveries, self._missing]
+        return {("", str(number)): thing for number, thing in enumerate(things)}
 
     def step(self, step: Step) -> Done:
         """Read what is new, and write its rows. Raises PipelineError if the set cannot be followed on."""
@@ -102,10 +169,12 @@ class _FollowedSet:
         self._write(final, True)
         parts = final.close()
         counts = Counter(self._rows.counts)
+        earlier = Counter(self._counted)
+        self._counted.update(counts)
         self._rows.counts.clear()
         done: Done = pickle.loads(_in_a_fork(lambda: self._end(step)))  # noqa: S301  made by the fork
         counts.update(done.counts)
-        return done._replace(final=parts, counts=counts)
+        return done._replace(final=parts, counts=counts, earlier=earlier)
 
     def _read(self, files: list[CaptureFile], position: int, writer: PartWriter) -> None:
         """Read what is new in a file. The last file may still grow."""
@@ -122,9 +191,9 @@ class _FollowedSet:
         for _ in reader:
             if os.getppid() != self._parent:
                 os._exit(1)  # nobody waits for the rows any more
-            self._recorder.take(self._table)
+            self._take()
             self._write(writer, False)
-        self._recorder.take(self._table)
+        self._take()
         fate = reader.fate(self._recorder.take_file_notes())
         if reader.reader is None or (fate.trouble is not None and fate.trouble.reason != "growing"):
             why = "nothing of it can be read" if fate.trouble is None else fate.trouble.detail
@@ -135,6 +204,14 @@ class _FollowedSet:
         self._octets = file.size
         kind = "pcapng" if isinstance(reader.reader, PcapngReader) else "pcap"
         self._state = None if last else (kind, reader.reader.dump())
+
+    def _take(self) -> None:
+        """All that has come out since the last time. PipelineError: the state does not have what it takes."""
+        if any(note.code == NOT_KNOWN for note in self._table.output.notes):
+            raise PipelineError(
+                "octets came again that were sent before the last run, which kept none of them"
+            )
+        self._recorder.take(self._table)
 
     def _end(self, step: Step) -> bytes:
         """In a fork: what the rest would be if the captures ended here."""
@@ -152,14 +229,24 @@ class _FollowedSet:
                 recorder.take(self._table)
             rows.add_file(file_row(name, file, place, [reader.fate(recorder.take_file_notes())]))
         self._table.finish()
-        recorder.take(self._table)
+        self._take()
         recorder.finish()
         self._write(writer, True)
-        return pickle.dumps(Done([], writer.close(), rows.counts))
+        for number in rows.rulings.used:
+            rows.counts["allowed", str(number)] += 1
+        return pickle.dumps(Done([], writer.close(), rows.counts, Counter()))
 
     def _write(self, writer: PartWriter, everything: bool) -> None:
         for table, batch in self._rows.batches(everything):
             writer.write(table, batch)
+
+
+def _fate(state: tuple[Any, ...]) -> FileResult:
+    """What a file's row is made of, from plain values."""
+    trouble, packets, segments, notes = state
+    return FileResult(
+        None if trouble is None else Trouble(*trouble), int(packets), int(segments), list(notes)
+    )
 
 
 def _in_a_fork(work: Any) -> bytes:
@@ -205,12 +292,26 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
     answer(__version__)
-    followed = _FollowedSet(pickle.load(questions))  # noqa: S301  made by the watch
+    terms: FollowerTerms = pickle.load(questions)  # noqa: S301  made by the watch
+    followed = _FollowedSet(terms)
+    if terms.state:
+        try:
+            followed.load(terms.state)
+        except NotLoaded as error:
+            answer(str(error))
+            return
+        answer(None)
     while True:
         try:
             step = pickle.load(questions)  # noqa: S301
         except EOFError:
             return
+        if step == KEEP:
+            try:
+                answer(followed.keep())
+            except NotKept as error:
+                answer(str(error))
+            continue
         try:
             answer(followed.step(step))
         except Exception as error:

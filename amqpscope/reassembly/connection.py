@@ -79,6 +79,7 @@ from amqpscope.reassembly.closing import end_by_reset, hold_against_reset, take_
 from amqpscope.reassembly.direction import Direction
 from amqpscope.reassembly.order import CausalOrder
 from amqpscope.reassembly.provenance import Provenance
+from amqpscope.reassembly.recent import NOT_KNOWN
 from amqpscope.reassembly.sequence import SEQUENCE_MASK, UNKNOWN, unwrap
 from amqpscope.reassembly.stalls import NEVER, WINDOW
 from amqpscope.reassembly.strays import Strays
@@ -414,6 +415,8 @@ class TcpConnection:
             known: i64 = min(old, size)
             if own.recent.differs(own.next, offset, buf, start, start + known):
                 self._order.differs(own, packet, time, offset)
+            if own.recent.unsure > 0:
+                self._order.sink.note(own.index, NOT_KNOWN, packet, time, "octets came again")
             start += known
             size -= known
             cut -= old - known

@@ -10,7 +10,11 @@ from typing import Any, Final
 from amqpscope.limits import REASSEMBLY_RECENT_OCTETS, REASSEMBLY_RECENT_SEGMENTS
 from dissectors.wire import i64
 
-__all__ = ["RecentOctets"]
+__all__ = ["NOT_KNOWN", "RecentOctets"]
+
+NOT_KNOWN: Final = "capture/not-known"
+"""The code of the note that a second copy came of octets that are not known any more. No output has it: who
+has made octets unknown begins anew."""
 
 _FIRST_SLOTS: Final = 4  # of a connection that says little
 
@@ -31,6 +35,10 @@ class RecentOctets:
         self._first: i64 = 0  # slots count up for ever, and are taken modulo the ring's size
         self._after: i64 = 0
         self._octets: i64 = 0
+        # Slots before this one have zeros for octets that are not known any more.
+        self._unknown: i64 = 0
+        # How often a second copy came of such octets.
+        self.unsure: i64 = 0
 
     def add(self, buf: bytes, start: i64, end: i64) -> None:
         """buf[start:end] was passed on, right behind what was added before."""
@@ -73,7 +81,8 @@ class RecentOctets:
     def differs(self, stream_end: i64, offset: i64, buf: bytes, start: i64, end: i64) -> bool:
         """Whether buf[start:end], said to stand at `offset`, contradicts what is remembered of it.
 
-        `stream_end` is the offset behind the last octet added. What is no longer remembered agrees.
+        `stream_end` is the offset behind the last octet added. What is no longer remembered agrees; so does
+        what is not known any more, but `unsure` counts it.
         """
         stop: i64 = offset + end - start
         piece_end: i64 = stream_end
@@ -85,11 +94,24 @@ class RecentOctets:
             low: i64 = max(piece_start, offset)
             high: i64 = min(piece_end, stop)
             if low < high:
+                if at < self._unknown:
+                    self.unsure += 1
+                    return False
                 shift: i64 = start - offset
                 if piece[low - piece_start : high - piece_start] != buf[low + shift : high + shift]:
                     return True
             piece_end = piece_start
         return False
+
+    def without_octets(self) -> "RecentOctets":
+        """The same, but of the octets only how many they are."""
+        other = RecentOctets()
+        other.differing = self.differing
+        for at in range(self._first, self._after):
+            piece = bytes(len(self._ring[at & self._mask]))
+            other.add(piece, 0, len(piece))
+        other._unknown = other._after
+        return other
 
     def dump(self) -> tuple[Any, ...]:
         """The octets remembered, and the count, as plain values."""
