@@ -17,6 +17,7 @@ from amqpscope.cli.output import say
 from amqpscope.cli.quantities import duration
 from amqpscope.cli.spark_options import (
     Configuration,
+    FreshState,
     Master,
     SetBy,
     Tag,
@@ -47,8 +48,9 @@ Then the command searches every 10 seconds for files that are new or have
 grown, and adds them as `run --append` does. Each time, all rows are added in
 one step. If a program is still writing a file, the file is read up to its
 last complete packet. If a capture set grows again, only its new packets are
-read. If nothing is new, nothing is written. If the command was killed, start
-it again: no row is lost, and no row is added twice.
+read, also by the next `watch` and the next `run --append`. If nothing is new,
+nothing is written. If the command was killed, start it again: no row is lost,
+and no row is added twice.
 
 \b
 Ctrl-C or SIGTERM ends the command after the captures that are being added. A
@@ -123,6 +125,7 @@ def watch(
     wanted: WantedTables = "",
     with_json: WithJson = False,
     tag: Tag = None,
+    fresh_state: FreshState = False,
     configuration: Configuration = None,
     findings: NewFindingOptions,
     rules: RuleOptions,
@@ -151,9 +154,13 @@ def watch(
     hours = -(-duration("--keep", keep) // _HOUR)
     dialect = decoding.dialect or ""
     # What a set is decrypted with may come later than its packets.
-    follow = not once and decoding.secrets(settings) is None
+    follow = decoding.secrets(settings) is None
     tags = tags_of(tag or [])
-    terms = WatchTerms(set_by, chosen, bool(wanted), policy, dialect, with_json, hours, tags, follow)
+    terms = WatchTerms(
+        *(set_by, chosen, bool(wanted), policy, dialect, with_json, hours, tags, follow),
+        at_once=once,
+        fresh=fresh_state,
+    )
     spark: SparkSession | None = None
     with contextlib.ExitStack() as opened:
         # Not before: who asks to stop while this begins is heard, too.
@@ -173,11 +180,17 @@ def watch(
         watched = Watch(directory, lake, terms, analysis)
         lake.hold()
         opened.callback(lake.release)
-        opened.callback(watched.close)
+        opened.callback(_close, watched)
         _WATCHES.append(watched)
         opened.callback(_WATCHES.clear)
         _follow(watched, lake.name, pause, once)
     return Status.FINE
+
+
+def _close(watched: "Watch") -> None:
+    """End the processes, when their states are kept."""
+    for line in watched.close():
+        say(line)
 
 
 def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
@@ -201,6 +214,8 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
         else:
             tries = 0
         if turn is not None:
+            for line in turn.said:
+                say(line)
             for line in left_out(turn.added):
                 if line not in said:
                     say(line)

@@ -35,6 +35,7 @@ from amqpscope.cli.output import say
 from amqpscope.cli.spark_options import (
     HOW_PANEL,
     Configuration,
+    FreshState,
     Master,
     SetBy,
     Tag,
@@ -177,8 +178,9 @@ def run(
         typer.Option(
             "--append",
             help="Add the captures to the existing tables. Captures that are already in the tables are "
-            "skipped, even if the files have other names now. If a capture set has a new file, the "
-            "whole set is analyzed again.",
+            "skipped, even if the files have other names now. If a capture set has a new file, or a file "
+            "has grown, the run reads only what is new. Where that is not possible, all files of the set "
+            "are analyzed again.",
         ),
     ] = False,
     replace: Annotated[
@@ -197,6 +199,7 @@ def run(
     wanted: WantedTables = "",
     with_json: WithJson = False,
     tag: Tag = None,
+    fresh_state: FreshState = False,
     engine: Annotated[
         EngineChoice,
         typer.Option(
@@ -288,10 +291,13 @@ def run(
     from amqpscope.pipeline.appending import addition_to, day_of, shaping_options, tables_to_add
     from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace
     from amqpscope.pipeline.failure import PipelineError
+    from amqpscope.pipeline.following import AppendedSets
     from amqpscope.pipeline.inputs import escaped
     from amqpscope.pipeline.lake import Lake
     from amqpscope.pipeline.planner import make_plan, pool_plan
+    from amqpscope.pipeline.rows import RowTerms
     from amqpscope.pipeline.tags import tags_of
+    from amqpscope.protocols import known_dialect
 
     day = None if replace is None else day_of(replace)
     tags = tags_of(tag or [])
@@ -304,6 +310,7 @@ def run(
     analysis = None
     added = None
     unreadable = False
+    followed = AppendedSets(set_by, append and not explain, pooled)
     try:
         with progress(quiet or explain) as shown:
             secrets = decoding.secrets(settings)
@@ -312,13 +319,17 @@ def run(
                 fit_to_replace(sets, allow_missing)
             if append or day is not None:
                 shaping = shaping_options(set_by, with_json, decoding.dialect or "", policy)
+                if day is None and secrets is None:
+                    terms = RowTerms(policy, known_dialect(decoding.dialect or ""), with_json=with_json)
+                    sets = followed.go_on(sets, Lake(out), chosen, terms, tags, fresh_state, say)
+                rest = sets
                 added = addition_to(Lake(out), sets, shaping, day=day)
                 chosen = tables_to_add(added, chosen, bool(wanted))
                 unreadable = _report_addition(added)
-                sets = added.sets
+                sets = followed.begin(added, rest)
                 if not sets and day is not None:
                     raise PipelineError(f"{Lake(out).name}: nothing is replaced: no capture can be added")
-                if not sets:
+                if not sets and not followed.batch.sets:
                     print(printable(f"{Lake(out).name}: nothing is new"))
                     return Status.FAILURE if unreadable else Status.FINE
             if explain and not pooled and _local_cores(master):
@@ -338,6 +349,7 @@ def run(
                     _print_plan(analysis.plan)
                     return Status.FINE
                 files = sum(len(one.files) for one in sets)
+                files += sum(one.files for one in followed.batch.sets)
                 tally = None
                 if shown is not None:
                     if pooled:
@@ -355,13 +367,18 @@ def run(
                         with_json,
                         added,
                         tags,
+                        followed.batch,
                     )
                 )
+                followed.keep()
         troubles = Lake(out).troubles()
     except BaseException:
         if analysis is not None:
             analysis.clean_up()
         raise
+    finally:
+        followed.close()
+    sets = [*sets, *(of.one for of in followed.batch.sets)]
     inputs = [file for one in sets for file in one.files]
     names = {file: escaped(file.capture) for file in inputs}
     skipped = {name for file, name in names.items() if file.skipped}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HOW_PANEL",
     "Configuration",
+    "FreshState",
     "Master",
     "SetBy",
     "Tag",
@@ -65,6 +66,15 @@ SetBy = Annotated[
         " same text in the first group of REGEX.",
     ),
 ]
+FreshState = Annotated[
+    bool,
+    typer.Option(
+        "--fresh-state",
+        help="Do not go on from where an earlier run has stopped. If a capture set has a new file, or a file "
+        "has grown, read all files of the set again.",
+    ),
+]
+
 Tag = Annotated[
     list[str] | None,
     typer.Option(

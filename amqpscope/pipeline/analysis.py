@@ -173,6 +173,7 @@ class Analysis:
         terms = RowTerms(policy or Policy(), known_dialect(dialect), with_json=with_json)
         lake = path if isinstance(path, Lake) else Lake(path)
         self._lake = lake
+        opened = followed.gone
         run, staging = lake.begin()
         try:
             followed.begin(staging, run, wanted, terms, tags)
@@ -194,6 +195,10 @@ class Analysis:
         for one in done:
             parts += one.final + one.open
             counts += one.counts
+            if followed.earlier:
+                counts += one.earlier
+        if added is not None:
+            added = added._replace(replaced=added.replaced | followed.anew, gone=added.gone | opened)
         gone = counts["missing",] - sum(not_there(file) for one in self.plan.sets for file in one.files)
         if not every and not counts["file", "ok"] + counts["file", "partial"]:
             lake.abandon()
@@ -236,7 +241,7 @@ class Analysis:
                     raise PipelineError(f"{lake.name}: another run has written to this lake")
                 if added.base:
                     kept, rewritten = kept_files(lake, added, staging, f"{run}-kept")
-                if not unchanged([*self.plan.sets, *(of.one for of in followed.sets)]):
+                if not unchanged([*self.plan.sets, *(of.there for of in followed.sets)]):
                     raise FilesChanged(f"{lake.name}: nothing is added: files were overwritten meanwhile")
             except BaseException:
                 lake.abandon()

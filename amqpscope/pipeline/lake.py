@@ -6,6 +6,7 @@
     LAKE/runs/...                                                         a row for each run
     LAKE/_staging/RUN/...                                                 while a run is under way
     LAKE/_lease.json                                                      which run that is (see `lease`)
+    LAKE/_state/...                                                       where runs go on (see `states`)
 
 Workers write into the staging directory and report their files; only the files of task attempts that Spark
 took for finished come back. The driver moves these to their tables and commits one table after another. At
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
 __all__ = ["Lake", "table"]
 
 _STAGING = "_staging"
+_STATE = "_state"
+
+MAX_STATE_FILE = 512 * 1024 * 1024
+"""Octets of the largest file that is taken for a state."""
 
 _ATTEMPTS = 5
 """How often a directory is tried to be deleted that others write into."""
@@ -187,6 +192,46 @@ class Lake:
                 run = self.written().name
                 raise PipelineError(f"{self.name}: `vacuum` has deleted the table {name} of the run {run}")
         return files
+
+    def paths(self) -> frozenset[str]:
+        """The paths of the files of all tables."""
+        return frozenset(file.path for files in self.all_parts().values() for file in files)
+
+    def states(self) -> list[str]:
+        """The names of all states."""
+        with self.explained():
+            selector = fs.FileSelector(f"{self._root}/{_STATE}", allow_not_found=True)
+            return sorted(str(file.base_name) for file in self._system.get_file_info(selector))
+
+    def state(self, name: str) -> bytes | None:
+        """The octets of a state; None if there is none, or it is too large to be one."""
+        path = f"{self._root}/{_STATE}/{name}"
+        with self.explained():
+            found = self._system.get_file_info(path)
+            if found.type != fs.FileType.File or found.size > MAX_STATE_FILE:
+                return None
+            with self._system.open_input_stream(path) as stream:
+                return bytes(stream.read())
+
+    def keep_state(self, name: str, octets: bytes) -> None:
+        """Write a state, in place of the one of that name. On this machine, nobody else may read it."""
+        path = f"{self._root}/{_STATE}/{name}"
+        with self.explained():
+            self._system.create_dir(f"{self._root}/{_STATE}", recursive=True)
+            if not isinstance(self._system, fs.LocalFileSystem):
+                with self._system.open_output_stream(path) as stream:
+                    stream.write(octets)
+                return
+            begun = f"{path}.{uuid.uuid4().hex[:12]}"
+            with open(os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(octets)
+            os.replace(begun, path)
+
+    def forget_state(self, name: str) -> None:
+        """Delete a state."""
+        with self.explained():
+            self._delete(f"{self._root}/{_STATE}/{name}")
+            self._delete_empty(f"{self._root}/{_STATE}")
 
     def dataset(self, name: str, parts: list[LakeFile]) -> Any:
         """Files of a table as an Arrow dataset."""
@@ -400,14 +445,17 @@ class Lake:
             self._delete(path)
 
     def vacuum(self, hours: int) -> int:
-        """Delete the files that no table has had for so many hours; gives how many. PipelineError: see
-        `written` and `refuse`.
+        """Delete the files that no table has had for so many hours, and states of which no use can be made;
+        gives how many. PipelineError: see `written` and `refuse`.
         """
+        from amqpscope.pipeline.states import sweep
+
         self.written()
         self.begin()
         versions = self._base.versions if self._base else {}
         try:
-            return sum(self._delta.vacuum(name, hours, versions.get(name)) for name in LAKE_TABLES)
+            gone = sum(self._delta.vacuum(name, hours, versions.get(name)) for name in LAKE_TABLES)
+            return gone + sweep(Lake(self.path))
         finally:
             self.abandon()
 

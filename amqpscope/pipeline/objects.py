@@ -83,7 +83,8 @@ def _slots(of: type) -> list[str]:
 
 
 def _compiled(of: type) -> bool:
-    return "__mypyc_attrs__" in vars(of)
+    """Whether it is compiled, or derives from a class that is."""
+    return any("__mypyc_attrs__" in vars(one) for one in of.__mro__)
 
 
 class _Output:
@@ -170,7 +171,8 @@ class _Pickler(pickle.Pickler):
             if isinstance(thing, plain):
                 value: Any = thing
                 return _value, (name, plain(value)), (None, state) if state else None
-        return _blank, (name,), (None, state)
+        # Compiled classes take a dict: they have a `__setstate__` that sets the attributes in it.
+        return _blank, (name,), state if _compiled(of) else (None, state)
 
 
 def _blank(name: tuple[str, str]) -> NoReturn:

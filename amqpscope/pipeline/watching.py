@@ -10,6 +10,7 @@ file `NAME` is passed over: it is being compressed, and `NAME` has all that is i
 while it was read is not committed; the next turn reads it again.
 """
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +26,11 @@ from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.following import FollowedBatch, Followers
 from amqpscope.pipeline.inputs import CaptureFile, escaped, is_remote, plain
 from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.rows import RowTerms
+from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.states import States
 from amqpscope.policy.policy import Policy
+from amqpscope.protocols import known_dialect
 
 __all__ = ["Turn", "Watch", "WatchTerms", "WatchedBatch", "not_yet"]
 
@@ -45,8 +50,9 @@ class WatchTerms(NamedTuple):
     """How captures are read. tables: of a new lake. only: the user has asked for these tables.
 
     policy: gives what findings are held to, on the day of the batch. keep: hours after which files are
-    deleted that have left the tables. follow: whether sets are followed that change again. The others, and
-    tags: see `Analysis.write` and `capture_sets`.
+    deleted that have left the tables. follow: whether sets are followed that change again. at_once: new ones,
+    too. fresh: no state is used that an earlier run has kept. The others, and tags: see `Analysis.write` and
+    `capture_sets`.
     """
 
     set_by: str
@@ -58,6 +64,8 @@ class WatchTerms(NamedTuple):
     keep: int = 1
     tags: Mapping[str, str] = MappingProxyType({})
     follow: bool = True
+    at_once: bool = False
+    fresh: bool = False
 
 
 class WatchedBatch(NamedTuple):
@@ -81,10 +89,13 @@ class WatchedBatch(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What a turn has found, and committed. batch: None if there was nothing to commit."""
+    """What a turn has found, and committed. batch: None if there was nothing to commit. said: lines about
+    states that are not used.
+    """
 
     added: Addition
     batch: WatchedBatch | None
+    said: tuple[str, ...] = ()
 
 
 class Watch:
@@ -112,16 +123,23 @@ class Watch:
         self._seen: Snapshot | None = None  # the files as the last turn has found them
         self._batches = 0
         self._cleaned = time.monotonic()
-        self._followers = Followers(terms.set_by, terms.follow)
+        self._followers = Followers(terms.set_by, terms.follow, terms.at_once)
+        self._states: States | None = None  # of the last turn
+        self._said: list[str] = []
         self._policy: Policy | None = None  # of the batch before
 
     def cancel(self) -> None:
         """Let a turn fail that waits for the processes that follow sets, from another thread."""
         self._followers.kill()
 
-    def close(self) -> None:
-        """Nothing is followed any more."""
+    def close(self) -> list[str]:
+        """Nothing is followed any more. Gives lines about states that are not kept."""
+        self._said.clear()
+        if self._states is not None:
+            with contextlib.suppress(PipelineError):  # of a lake that others have taken over
+                self._followers.keep(self._states, True)
         self._followers.close()
+        return list(self._said)
 
     def turn(self) -> Turn | None:
         """Look what is new, and commit it; None if no file has changed. FilesChanged: nothing was committed,
@@ -139,15 +157,22 @@ class Watch:
         if self._policy is not None and not policy.decides_as(self._policy):
             self._followers.close()
         self._policy = policy
+        self._said.clear()
+        wanted = tuple(name for name in TABLES if name in {"files", *terms.tables})
+        if not lake.empty():
+            wanted = tuple(name for name in TABLES if name in lake.written().versions)
+        rows = RowTerms(policy, known_dialect(terms.dialect), with_json=terms.with_json)
+        self._states = States(lake, terms.set_by, wanted, rows, terms.tags, self._said.append, terms.fresh)
         try:
-            news, rest = self._followers.going_on(sets, _paths(lake) if self._followers.open else frozenset())
+            there = lake.paths() if self._followers.open else frozenset()
+            news, rest = self._followers.going_on(sets, there, self._states)
             added = addition_to(lake, rest, shaping, every=True)
             begun, rest = self._followers.begun(added.sets, added.replaced, rest)
             followed = FollowedBatch((*news, *begun))
             if not rest and not followed.sets:
                 self._seen = seen
-                return Turn(added, None)
-            files = [file for one in [*rest, *(of.one for of in followed.sets)] for file in one.files]
+                return Turn(added, None, tuple(self._said))
+            files = [file for one in [*rest, *(of.there for of in followed.sets)] for file in one.files]
             changed = max((seen[file.path][1] for file in files if file.path in seen), default=0)
             before = {(row["capture"], row["size"]) for row in _rows(lake)} if added.base else set()
             result = self._analysis(rest).write(
@@ -171,7 +196,7 @@ class Watch:
             sum((escaped(file.capture), file.size) not in before for file in files),
             sum(len(one.files) for one in rest) + sum(one.files for one in followed.sets),
             sum(one.size for one in rest) + sum(one.octets for one in followed.sets),
-            len(rest) + len(begun),
+            len(rest) + len(begun) + sum(one.anew for one in news),
             time.monotonic() - began,
             max(time.time_ns() - changed, 0) / 1e9,
             len(after),
@@ -179,7 +204,8 @@ class Watch:
             [f"{key[1]}: {INTERNAL}: {key[2]}" for key in result.counts if key[0] == "mishap"],
         )
         self._batches += 1
-        return Turn(added, batch)
+        self._followers.keep(self._states, False)
+        return Turn(added, batch, tuple(self._said))
 
     def care(self) -> None:
         """Put small files of the lake together, and delete what it no longer needs, now and then."""
@@ -214,11 +240,6 @@ def not_yet(file: CaptureFile, paths: set[str]) -> bool:
     gone = file.trouble is not None and file.trouble.reason == "missing"
     stem, suffix = os.path.splitext(file.path)
     return gone or (suffix in _COMPRESSED and stem in paths)
-
-
-def _paths(lake: Lake) -> frozenset[str]:
-    """The paths of all files of the tables."""
-    return frozenset(file.path for files in lake.all_parts().values() for file in files)
 
 
 def _rows(lake: Lake) -> list[dict[str, Any]]:

@@ -255,12 +255,12 @@ def test_what_its_process_cannot_go_on_with(watched: Watched, tmp_path: Path) ->
 
 
 def test_a_watch_that_begins_again(watched: Watched, tmp_path: Path) -> None:
-    """A set that has changed meanwhile is analysed as a whole once, and followed."""
+    """A set that has changed meanwhile is analysed as a whole once, and followed, if there is no state."""
     pieces = rotated(TEN, 4)
     for number, octets in enumerate(pieces):
         (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
         if number % 2 == 0:
-            watch = watched()
+            watch = watched(fresh=True)
         batch = turn(watch)
         assert (batch.whole, bool(processes(watch))) == [(1, False), (1, True), (1, True), (0, True)][number]
     assert same_as_one_run(tmp_path)
@@ -301,21 +301,36 @@ def test_a_file_that_is_overwritten(watched: Watched, tmp_path: Path) -> None:
 
 
 def test_ring_buffer(watched: Watched, tmp_path: Path) -> None:
-    """The files after one that was deleted are a set of their own, which is followed, too."""
+    """What was read of files that are deleted is known: the set goes on."""
     watch = watched()
     pieces = rotated(NINE, 8)
-    names = []
+    read = []
     for number, octets in enumerate(pieces):
         (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
         if number >= 4:
             (tmp_path / "in" / f"{number - 4}.pcap").unlink()
+        read.append(turn(watch).files)
+        assert "".join(name.rpartition("/")[2] for name in processes(watch)) == ("in" if number else "")
+    assert read == [1, 2, 1, 1, 1, 1, 1, 1]
+    for number, octets in enumerate(pieces):
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
+    assert same_as_one_run(tmp_path)
+
+
+def test_ring_buffer_that_nobody_has_followed(watched: Watched, tmp_path: Path) -> None:
+    """The files after one that was deleted are a set of their own, which is followed, too."""
+    pieces = rotated(NINE, 6)
+    watch = watched(follow=False)
+    for number, octets in enumerate(pieces):
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
+        if number >= 2:
+            (tmp_path / "in" / f"{number - 2}.pcap").unlink()
+        if number == 3:
+            watch = watched()
         turn(watch)
-        names.append("".join(name.rpartition("/")[2] for name in processes(watch)))
-    assert names == ["", "in", "in", "in", "", "in#2", "in#2", "in#2"]
+    assert list(processes(watch)) == [f"{tmp_path / 'in'}#2"]
     rows = contents(tmp_path / "lake")
-    assert sorted(row["capture"].rpartition("/")[2] for row in rows["files"]) == [
-        f"{number}.pcap" for number in range(8)
-    ]
+    assert len(rows["files"]) == 6
 
 
 def test_a_policy_that_changes(watched: Watched, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """The tasks of the pipeline in this process, without Spark; and a process that watches and is killed at it.
 
-    python -m support.in_process DIRECTORY LAKE [SECONDS]
+    python -m support.in_process DIRECTORY LAKE [SECONDS [follow]]
 
-looks once, adds what is new, and prints the processor time it took; with SECONDS, it is killed after so many.
+looks once, adds what is new, and prints the processor time it took; with SECONDS that are not 0, it is killed
+after so many; with `follow`, it goes on from states and keeps them.
 """
 
 from __future__ import annotations
@@ -59,13 +60,14 @@ def killed_after(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-def _main(directory: str, lake: str, seconds: str = "") -> None:
+def _main(directory: str, lake: str, seconds: str = "0", follow: str = "") -> None:
     lease._SETTLED = 0.0
-    watch = watch_of(Path(directory), Path(lake))
+    watch = watch_of(Path(directory), Path(lake), follow=bool(follow), at_once=bool(follow))
     began = time.process_time()
-    if seconds:
+    if float(seconds):
         killed_after(float(seconds))
     watch.turn()
+    watch.close()
     print(time.process_time() - began)
 
 

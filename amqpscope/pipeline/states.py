@@ -1,0 +1,225 @@
+"""The states of capture sets, beside the tables of a lake: where the next run goes on.
+
+    LAKE/_state/DIGEST     of the name of a set
+
+What a process that follows a set has in memory (see `follower`) is written there behind a commit, as far as
+that is affordable, and at the end of a watch or of a run with `--append`. The next one lets a process go on
+from there, so that only what is new is read.
+
+A state only saves time. It is used only if the lake has just the rows that it goes on from: the run behind
+which it was written was committed, no run since then has replaced rows, and the files with open rows are
+there still. So it does not matter when a run dies: a state that was not written, or is of a run that was not
+committed, is no state, and the set is analysed anew as a whole. So it is with a state of another version of
+the package, of other options or another policy, and with one that is damaged.
+"""
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from amqpscope import __version__
+from amqpscope.analysis import table
+from amqpscope.pipeline.capture_set import CaptureSet
+from amqpscope.pipeline.inputs import CaptureFile, Trouble, escaped
+from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.objects import NotLoaded
+from amqpscope.pipeline.rows import RowTerms
+from amqpscope.pipeline.runs import APPEND, COMPACT
+from amqpscope.pipeline.tags import Tags
+
+__all__ = ["States", "Stored", "sweep"]
+
+_MAGIC: Final = b"amqpscope state\n"
+_ANEW: Final = "all files of the set are read again"
+
+
+class Stored(NamedTuple):
+    """A state. source, others: of `following.Followed`. one: the set as it was read. run: behind which it was
+    written. open: paths of the files with open rows. terms: what rows depend on, as a digest. code: the
+    version of the package. octets: what the process gave.
+    """
+
+    source: str
+    one: CaptureSet
+    others: tuple[tuple[str, int, str], ...]
+    run: str
+    open: frozenset[str]
+    terms: str
+    code: str
+    octets: bytes
+
+    def dump(self) -> bytes:
+        """As octets."""
+        fields = {
+            "source": self.source,
+            "set": self.one.name,
+            "files": [list(file) for file in self.one.files],
+            "others": self.others,
+            "run": self.run,
+            "open": sorted(self.open),
+            "terms": self.terms,
+            "code": self.code,
+        }
+        rest = json.dumps(fields).encode() + b"\n" + self.octets
+        return _MAGIC + hashlib.sha256(rest).digest() + rest
+
+    @staticmethod
+    def load(octets: bytes) -> "Stored":
+        """From these octets. NotLoaded: they are not those of `dump`."""
+        start = len(_MAGIC) + 32
+        if octets[: len(_MAGIC)] != _MAGIC:
+            raise NotLoaded("is no state")
+        if hashlib.sha256(octets[start:]).digest() != octets[len(_MAGIC) : start]:
+            raise NotLoaded("is damaged")
+        head, _, state = octets[start:].partition(b"\n")
+        try:
+            fields = json.loads(head)
+            files = tuple(_file(*file) for file in fields["files"])
+            texts = [fields[name] for name in ("source", "set", "run", "terms", "code")]
+            others = tuple((str(name), int(size), str(identity)) for name, size, identity in fields["others"])
+            paths = frozenset(str(path) for path in fields["open"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise NotLoaded("is damaged") from error
+        source, name, run, terms, code = (str(text) for text in texts)
+        return Stored(source, CaptureSet(name, files), others, run, paths, terms, code, state)
+
+
+def _file(
+    capture: Any, path: Any, size: Any, compression: Any, time: Any, trouble: Any, *more: Any
+) -> CaptureFile:
+    named, identity = more
+    why = None if trouble is None else Trouble(str(trouble[0]), str(trouble[1]))
+    return CaptureFile(
+        str(capture), str(path), int(size), str(compression), int(time), why, bool(named), str(identity)
+    )
+
+
+class States:
+    """The states of a lake. tables, terms, tags: of `tasks.StagedFiles`. say: given the reason why one is not used.
+
+    fresh: none is used.
+    """
+
+    def __init__(
+        self,
+        lake: Lake,
+        set_by: str,
+        tables: Iterable[str],
+        terms: RowTerms,
+        tags: Tags,
+        say: Callable[[str], None],
+        fresh: bool = False,
+    ) -> None:
+        self._lake = lake
+        self.tables = tuple(tables)
+        self.terms = terms
+        self.tags = dict(tags)
+        self.say = say
+        self._fresh = fresh
+        self._digest = _digest((set_by, sorted(self.tables), terms, self.tags))
+
+    def find(self, source: str) -> Stored | None:
+        """The state of the set of this name, if it is of what the lake has."""
+        if self._fresh or self._lake.empty():
+            return None
+        try:
+            octets = self._lake.state(_name(source))
+            if octets is None:
+                return None
+            stored = Stored.load(octets)
+        except NotLoaded as error:
+            self.refuse(source, str(error))
+            return None
+        if stored.source != source or not _belongs(self._lake, stored):
+            return None
+        if stored.code != _code():
+            self.refuse(source, f"is of another version of amqpscope ({stored.code.partition(' ')[0]})")
+        elif stored.terms != self._digest:
+            self.refuse(source, "is of a run with other options or another configuration")
+        else:
+            return stored
+        return None
+
+    def refuse(self, source: str, why: str) -> None:
+        """Say why the state of a set is not used."""
+        self.say(f"{escaped(source)}: the kept state {why}: {_ANEW}")
+
+    def keep(
+        self,
+        source: str,
+        one: CaptureSet,
+        others: Iterable[tuple[str, int, str]],
+        opened: frozenset[str],
+        octets: bytes,
+    ) -> None:
+        """Write the state of a set behind the last commit. octets: what its process gave."""
+        run = Lake(self._lake.path).written().name
+        stored = Stored(source, one, tuple(others), run, opened, self._digest, _code(), octets)
+        self._lake.keep_state(_name(source), stored.dump())
+
+
+def _belongs(lake: Lake, stored: Stored) -> bool:
+    """Whether a state goes on from the rows that the lake has."""
+    kinds = {run.name: run.kind for run in lake.runs()}
+    if stored.run not in kinds:
+        return False
+    names = list(kinds)
+    since = names[names.index(stored.run) + 1 :]
+    return all(kinds[name] in (APPEND, COMPACT) for name in since) and stored.open <= lake.paths()
+
+
+def sweep(lake: Lake) -> int:
+    """Delete the states that go on from no rows of the lake; gives how many."""
+    gone = 0
+    for name in lake.states():
+        try:
+            octets = lake.state(name)
+            used = octets is not None and _used(lake, Stored.load(octets))
+        except NotLoaded:
+            used = False
+        if not used:
+            lake.forget_state(name)
+            gone += 1
+    return gone
+
+
+def _used(lake: Lake, stored: Stored) -> bool:
+    return stored.code == _code() and _belongs(lake, stored)
+
+
+def _name(source: str) -> str:
+    return hashlib.sha256(source.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+@functools.cache
+def _code() -> str:
+    """The version of the package, and a digest of its files: other code may have other attributes."""
+    digest = hashlib.sha256(str(table.__file__).rpartition(".")[2].encode())
+    root = Path(__file__).resolve().parents[2]
+    for package in ("amqpscope", "dissectors"):
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return f"{__version__} {digest.hexdigest()[:16]}"
+
+
+def _digest(thing: Any) -> str:
+    return hashlib.sha256(_described(thing).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+def _described(thing: Any) -> str:
+    """What a thing is, in the same words in each process. Not the day of a policy: what has expired by then
+    is not among its entries.
+    """
+    if isinstance(thing, (set, frozenset)):
+        return f"{{{','.join(sorted(_described(one) for one in thing))}}}"
+    if isinstance(thing, dict):
+        return f"{{{','.join(sorted(f'{_described(key)}:{_described(one)}' for key, one in thing.items()))}}}"
+    if isinstance(thing, (list, tuple)):
+        return f"({','.join(_described(one) for one in thing)})"
+    if type(thing).__module__.startswith("amqpscope."):
+        own = {name: value for name, value in vars(thing).items() if name not in ("today", "gathered")}
+        return f"{type(thing).__qualname__}{_described(own)}"
+    return repr(thing)

@@ -1,0 +1,283 @@
+"""States beside the tables: the next run reads only what is new, and the rows are those of one run."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pipeline.test_following import rotated, same_as_one_run
+from pipeline.test_state import Attack
+from support.commands import Result, amqpscope
+from support.damage import packets_in, written
+from support.in_process import KILL, watch_of
+from support.lakes import CAPTURES, contents
+
+from amqpscope.pipeline import lease as lease_of_lakes
+from amqpscope.pipeline import states
+from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.watching import Turn
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+
+TEN, NINE = CAPTURES / "proton-windows.pcap", CAPTURES / "rabbitmq-large.pcap"
+TESTS = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
+    (tmp_path / "in").mkdir()
+
+
+def once(tmp_path: Path, **terms: Any) -> Turn:
+    """A watch with `--once`."""
+    watch = watch_of(tmp_path / "in", tmp_path / "lake", **{"follow": True, "at_once": True, **terms})
+    found = watch.turn()
+    assert found is not None
+    assert watch.close() == []
+    return found
+
+
+def grow(tmp_path: Path, octets: bytes, name: str = "a.pcap") -> None:
+    (tmp_path / "in" / name).write_bytes(octets)
+
+
+def read(found: Turn) -> tuple[int, int]:
+    """Octets that were read, and sets that were read as a whole."""
+    assert found.batch is not None
+    return found.batch.octets, found.batch.whole
+
+
+def kept(tmp_path: Path) -> Path:
+    (state,) = (tmp_path / "lake" / "_state").iterdir()
+    return state
+
+
+@pytest.mark.parametrize("runs", [1, 3, 10])
+def test_several_runs(tmp_path: Path, runs: int) -> None:
+    """Each reads only what is new; all of them write the rows of one run."""
+    octets = NINE.read_bytes()
+    total = 0
+    for number in range(1, runs + 1):
+        grow(tmp_path, octets[: len(octets) * number // runs])
+        count, whole = read(once(tmp_path))
+        assert whole == (number == 1)
+        total += count
+    assert total == len(octets) and same_as_one_run(tmp_path)
+    assert oct(kept(tmp_path).stat().st_mode)[-3:] == "600"
+
+
+Added = Callable[..., Result]
+
+
+@pytest.fixture
+def added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Added:
+    """`run --append`, with options."""
+
+    def run(*options: str, lake: str = "lake") -> Result:
+        folder, out = str(tmp_path / "in"), str(tmp_path / lake)
+        command = ("pipeline", "run", folder, "--out", out, "--append", "--engine", "pool", "-q")
+        done = amqpscope(capsys, *command, *options)
+        assert done.status in (0, 1), done.err
+        return done
+
+    return run
+
+
+def octets_read(tmp_path: Path) -> list[int]:
+    return [row["octets"] for row in Lake(str(tmp_path / "lake")).run_rows()]
+
+
+def test_the_command(tmp_path: Path, added: Added) -> None:
+    """`run --append` and `watch` go on with each other's states."""
+    pieces = rotated(TEN, 4)
+    sizes = [len(octets) for octets in pieces]
+    grow(tmp_path, pieces[0], "0.pcap")
+    added()
+    grow(tmp_path, pieces[1], "1.pcap")
+    added()
+    grow(tmp_path, pieces[2], "2.pcap")
+    assert read(once(tmp_path)) == (sizes[2], 0)
+    grow(tmp_path, pieces[3], "3.pcap")
+    assert "4 files in the lake" not in added().err
+    assert octets_read(tmp_path) == sizes and same_as_one_run(tmp_path)
+    assert "4 files in the lake already" in added().err
+    assert len(octets_read(tmp_path)) == 4
+
+
+def test_without_states(tmp_path: Path, added: Added) -> None:
+    """`--fresh-state`, and a run with other options."""
+    octets = TEN.read_bytes()
+    for number, options in enumerate(
+        [(), ("--fresh-state",), ("--ignore", "L-CREDIT"), ("--ignore", "L-CREDIT")], 1
+    ):
+        grow(tmp_path, octets[: len(octets) * number // 4])
+        said = added(*options).err
+        assert ("is of a run with other options" in said) == (number == 3)
+    parts = [len(octets) * number // 4 for number in range(1, 5)]
+    assert octets_read(tmp_path) == [*parts[:3], parts[3] - parts[2]]
+
+
+def test_the_exit_status(tmp_path: Path, added: Added) -> None:
+    """What was found before counts as it does if the set is read again."""
+    octets = (CAPTURES / "rhea-transfer-before-attach.pcap").read_bytes()
+    grow(tmp_path, octets[:-200])
+    added()
+    grow(tmp_path, octets)
+    went_on = added()
+    assert octets_read(tmp_path) == [len(octets) - 200, 200]
+    anew = added(lake="other")
+    assert went_on.status == anew.status == 1
+    assert went_on.lines[1:] == anew.lines[1:]
+
+
+def half(tmp_path: Path) -> bytes:
+    """The rest of a capture whose first half was read, and whose state is kept."""
+    octets = TEN.read_bytes()
+    grow(tmp_path, octets[: len(octets) // 2])
+    once(tmp_path)
+    grow(tmp_path, octets)
+    return octets
+
+
+def hostile(state: bytes) -> bytes:
+    """A state that is sound, but for objects that run a function."""
+    import pyarrow as pa
+
+    made = pickle.dumps(Attack())
+    packed = len(made).to_bytes(8, "big") + bytes(pa.compress(made, codec="zstd", asbytes=True))
+    return states.Stored.load(state)._replace(octets=packed).dump()
+
+
+def of_another_version(state: bytes) -> bytes:
+    return states.Stored.load(state)._replace(code="0.1.0 0123").dump()
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda state: state[:-7], "is damaged"),
+        (lambda state: state[:100] + b"!" + state[101:], "is damaged"),
+        (lambda state: b"", "is no state"),
+        (lambda state: b"PAR1" * 90, "is no state"),
+        (hostile, "names posix.mkdir"),
+        (of_another_version, "is of another version of amqpscope (0.1.0)"),
+    ],
+    ids=["truncated", "damaged", "empty", "foreign", "hostile", "version"],
+)
+def test_a_state_that_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, line: str
+) -> None:
+    """One line says so, and the set is read again."""
+    monkeypatch.chdir(tmp_path)
+    octets = half(tmp_path)
+    kept(tmp_path).write_bytes(change(kept(tmp_path).read_bytes()))
+    found = once(tmp_path)
+    folder = tmp_path / "in"
+    assert found.said == (f"{folder}: the kept state {line}: all files of the set are read again",)
+    assert read(found) == (len(octets), 1) and same_as_one_run(tmp_path)
+    assert not (tmp_path / "made-by-a-state").exists()
+
+
+def test_a_state_of_other_rows(tmp_path: Path) -> None:
+    """One that an earlier run has kept is not used, silently: a run that dies leaves such a one."""
+    octets = TEN.read_bytes()
+    sizes = [len(octets) * number // 4 for number in range(1, 5)]
+    grow(tmp_path, octets[: sizes[0]])
+    once(tmp_path)
+    before = kept(tmp_path).read_bytes()
+    grow(tmp_path, octets[: sizes[1]])
+    once(tmp_path)
+    after = kept(tmp_path).read_bytes()
+    # As if the run had died before it wrote the state.
+    kept(tmp_path).write_bytes(before)
+    grow(tmp_path, octets[: sizes[2]])
+    found = once(tmp_path)
+    assert read(found) == (sizes[2], 1) and not found.said and same_as_one_run(tmp_path)
+    # As if it had died before the commit.
+    unknown = states.Stored.load(after)._replace(run="0123456789ab")
+    kept(tmp_path).write_bytes(unknown.dump())
+    grow(tmp_path, octets)
+    found = once(tmp_path)
+    assert read(found) == (sizes[3], 1) and not found.said and same_as_one_run(tmp_path)
+
+
+def test_vacuum(tmp_path: Path) -> None:
+    """It deletes the states of which no use can be made, and no other one."""
+    half(tmp_path)
+    state = kept(tmp_path)
+    (state.parent / "other").write_bytes(of_another_version(state.read_bytes()))
+    assert Lake(str(tmp_path / "lake")).vacuum(1) == 1
+    assert kept(tmp_path) == state
+    once(tmp_path, fresh=True, follow=False)
+    Lake(str(tmp_path / "lake")).vacuum(1)
+    assert not state.parent.exists()
+
+
+def test_files_that_were_deleted(tmp_path: Path) -> None:
+    """The connections go on, as with a ring buffer that nobody reads in time otherwise."""
+    pieces = rotated(NINE, 5)
+    for number, octets in enumerate(pieces):
+        grow(tmp_path, octets, f"{number}.pcap")
+        if number >= 2:
+            (tmp_path / "in" / f"{number - 2}.pcap").unlink()
+        assert read(once(tmp_path)) == (len(octets), number == 0)
+    rows = contents(tmp_path / "lake")
+    for number, octets in enumerate(pieces):
+        grow(tmp_path, octets, f"{number}.pcap")
+    assert len(rows["files"]) == 5 and same_as_one_run(tmp_path)
+
+
+def test_a_name_that_is_used_again(tmp_path: Path) -> None:
+    """A row would not say which of two files it is about: the new files are a set of their own."""
+    pieces = rotated(NINE, 4)
+    for number, octets in enumerate(pieces):
+        grow(tmp_path, octets, f"{number % 3}.pcap")
+        once(tmp_path)
+    names = {row["capture_set"].rpartition("/")[2] for row in contents(tmp_path / "lake")["files"]}
+    assert names == {"in", "in#2"}
+
+
+def test_octets_that_come_again(tmp_path: Path) -> None:
+    """They cannot be compared with what a state does not have: the set is read again."""
+    packets = packets_in(TEN.read_bytes())
+    at = max(range(len(packets)), key=lambda number: len(packets[number].data))
+    first = b"".join(part.octets for part in written(packets[: at + 1], "pcap, little-endian"))
+    again = packets[at]._replace(time=packets[at].time + 1000)
+    every = [*packets[: at + 1], again, *packets[at + 1 :]]
+    octets = b"".join(part.octets for part in written(every, "pcap, little-endian"))
+    grow(tmp_path, first)
+    once(tmp_path)
+    grow(tmp_path, octets)
+    assert read(once(tmp_path)) == (len(octets), 1) and same_as_one_run(tmp_path)
+
+
+def test_killed_wherever_it_is(tmp_path: Path) -> None:
+    """Between any two steps of it: the rows are those of one run."""
+    octets = NINE.read_bytes()
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    seed = random.Random(5)
+    longest, deaths = 0.2, 0
+    for step in range(1, 9):
+        grow(tmp_path, octets[: len(octets) * step // 8])
+        seconds = "0" if step in (1, 8) else str(seed.uniform(0.001, longest))
+        done = subprocess.run(
+            [sys.executable, "-m", "support.in_process", str(folder), str(lake), seconds, "follow"],
+            cwd=TESTS,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        deaths += done.returncode == -KILL
+        assert done.returncode in (0, -KILL), done.stderr
+        if done.returncode == 0:
+            longest = max(longest, float(done.stdout))
+    assert deaths and same_as_one_run(tmp_path)
