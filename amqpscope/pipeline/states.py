@@ -98,9 +98,8 @@ def _file(
 
 
 class States:
-    """The states of a lake. tables, terms, tags: of `tasks.StagedFiles`. say: given the reason why one is not used.
-
-    fresh: none is used.
+    """The states of a lake. tables, terms, tags: of `tasks.StagedFiles`. say: given a line about one that is
+    not used. fresh: none is used.
     """
 
     def __init__(
