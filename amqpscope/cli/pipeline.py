@@ -332,6 +332,7 @@ def run(
                 if not sets and not followed.batch.sets:
                     print(printable(f"{Lake(out).name}: nothing is new"))
                     return Status.FAILURE if unreadable else Status.FINE
+                pooled = pooled or not (sets or explain)  # nothing is left for Spark
             if explain and not pooled and _local_cores(master):
                 _print_plan(make_plan(sets, _local_cores(master), plan, octets, shuffle))
                 return Status.FINE

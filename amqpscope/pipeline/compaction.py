@@ -4,6 +4,7 @@ from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.runs import COMPACT, RunNotes
 from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.states import opened
 
 __all__ = ["compact_tables"]
 
@@ -18,8 +19,9 @@ def compact_tables(lake: Lake, but: frozenset[str] = frozenset()) -> tuple[int, 
     """Put small files of a lake together, in one commit; gives how many files there were, and are.
 
     A lake that an earlier version wrote is converted, whether or not it has small files. but: paths of files
-    that stay as they are.
+    that stay as they are, beside those that states go on from.
     """
+    but |= opened(lake)
     run, staging = lake.begin()
     try:
         last = lake.last()

@@ -110,7 +110,7 @@ class Followed:
     one: the set, as the batch under way finds it. there: without the files that were deleted since. source:
     the capture set that its files are found in. others: files of that one that belong to another set of the
     lake. files, octets: that the batch reads. open: paths of the files with open rows. anew: the batch reads
-    all files again, since the state could not be used. state: where the process begins.
+    all files again, since the state could not be used. run: of the batch. state: where the process begins.
     """
 
     def __init__(
@@ -126,6 +126,7 @@ class Followed:
         self.there = one
         self.source = source
         self.anew = False
+        self.run = ""
         self.files = len(one.files)
         self.octets = files.octets
         self.open = opened
@@ -206,6 +207,7 @@ class Followed:
     def begin(self, staging: str, run: str, terms: FollowerTerms) -> None:
         """Let the process read what is new."""
         self._step = staging, run, terms
+        self.run = run
         self.anew = False
         try:
             if not self._begun:
@@ -383,10 +385,12 @@ class Followers:
         if not now and began - self._kept_at < _KEEP_SHARE * self._kept_for:
             return
         for followed in self._followed.values():
+            if not followed.run:
+                continue
             answer = followed.keep()
             if isinstance(answer, bytes):
                 others = sorted(followed.others)
-                states.keep(followed.source, followed.one, others, followed.open, answer)
+                states.keep(followed.source, followed.one, others, followed.run, followed.open, answer)
             elif now:
                 states.say(f"{escaped(followed.source)}: no state is kept: {answer}")
         self._kept_at = time.monotonic()

@@ -30,7 +30,7 @@ from amqpscope.pipeline.rows import RowTerms
 from amqpscope.pipeline.runs import APPEND, COMPACT
 from amqpscope.pipeline.tags import Tags
 
-__all__ = ["States", "Stored", "sweep"]
+__all__ = ["States", "Stored", "opened", "sweep"]
 
 _MAGIC: Final = b"amqpscope state\n"
 _ANEW: Final = "all files of the set are read again"
@@ -56,7 +56,8 @@ class Stored(NamedTuple):
         fields = {
             "source": self.source,
             "set": self.one.name,
-            "files": [list(file) for file in self.one.files],
+            # Where a file is may be a URL with credentials; it is looked for anew anyway.
+            "files": [list(file._replace(path=file.capture)) for file in self.one.files],
             "others": self.others,
             "run": self.run,
             "open": sorted(self.open),
@@ -151,11 +152,11 @@ class States:
         source: str,
         one: CaptureSet,
         others: Iterable[tuple[str, int, str]],
+        run: str,
         opened: frozenset[str],
         octets: bytes,
     ) -> None:
-        """Write the state of a set behind the last commit. octets: what its process gave."""
-        run = Lake(self._lake.path).written().name
+        """Write the state of a set. run, opened: the last run with rows of it. octets: of its process."""
         stored = Stored(source, one, tuple(others), run, opened, self._digest, _code(), octets)
         self._lake.keep_state(_name(source), stored.dump())
 
@@ -168,6 +169,19 @@ def _belongs(lake: Lake, stored: Stored) -> bool:
     names = list(kinds)
     since = names[names.index(stored.run) + 1 :]
     return all(kinds[name] in (APPEND, COMPACT) for name in since) and stored.open <= lake.paths()
+
+
+def opened(lake: Lake) -> frozenset[str]:
+    """The paths of the files with open rows that states go on from."""
+    found: set[str] = set()
+    for name in lake.states():
+        try:
+            octets = lake.state(name)
+            if octets is not None:
+                found |= Stored.load(octets).open
+        except NotLoaded:
+            continue
+    return frozenset(found)
 
 
 def sweep(lake: Lake) -> int:

@@ -21,6 +21,9 @@ from support.lakes import CAPTURES, contents
 
 from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline import states
+from amqpscope.pipeline.capture_set import CaptureSet
+from amqpscope.pipeline.compaction import compact_tables
+from amqpscope.pipeline.inputs import CaptureFile
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.watching import Turn
 
@@ -219,6 +222,27 @@ def test_vacuum(tmp_path: Path) -> None:
     once(tmp_path, fresh=True, follow=False)
     Lake(str(tmp_path / "lake")).vacuum(1)
     assert not state.parent.exists()
+
+
+def test_compaction(tmp_path: Path) -> None:
+    """It leaves alone what a state goes on from."""
+    octets = half(tmp_path)
+    lake = Lake(str(tmp_path / "lake"))
+    once(tmp_path)
+    grow(tmp_path, rotated(NINE, 1)[0], "b.pcap")
+    before, after = compact_tables(lake)
+    assert after < before
+    found = once(tmp_path)
+    assert read(found)[1] == 0 and same_as_one_run(tmp_path)
+    assert read(found)[0] == (tmp_path / "in" / "b.pcap").stat().st_size != len(octets)
+
+
+def test_where_a_file_is_may_be_secret(tmp_path: Path) -> None:
+    """A URL may have credentials; a state has only the name without them."""
+    file = CaptureFile("s3://bucket/a.pcap", "s3://key:made-up@bucket/a.pcap", 1)
+    state = states.Stored("s", CaptureSet("s", (file,)), (), "r", frozenset(), "", "", b"").dump()
+    assert b"made-up" not in state
+    assert states.Stored.load(state).one.files[0].capture == file.capture
 
 
 def test_files_that_were_deleted(tmp_path: Path) -> None:

@@ -153,12 +153,14 @@ def test_no_password_is_in_it(tmp_path: Path, capture: Path) -> None:
     octets = capture.read_bytes()
     secrets, _ = said(capture)
     assert secrets
+    states = []
     for number, end in enumerate(places(octets, capture)):
         folder = tmp_path / str(number)
         folder.mkdir()
-        state = state_of(folder, octets[:end])
-        for secret in secrets:
-            assert not state or secret not in opened(state)
+        states.append(state_of(folder, octets[:end]))
+    assert sum(map(bool, states)) > len(states) // 2
+    for state in filter(None, states):
+        assert not any(secret in opened(state) for secret in secrets)
 
 
 def test_a_login_under_way(tmp_path: Path) -> None:
