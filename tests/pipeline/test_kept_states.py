@@ -130,12 +130,24 @@ def test_without_states(tmp_path: Path, added: Added) -> None:
 
 def test_the_exit_status(tmp_path: Path, added: Added) -> None:
     """What was found before counts as it does if the set is read again."""
-    octets = (CAPTURES / "rhea-transfer-before-attach.pcap").read_bytes()
-    grow(tmp_path, octets[:-200])
-    added()
-    grow(tmp_path, octets)
-    went_on = added()
-    assert octets_read(tmp_path) == [len(octets) - 200, 200]
+    packets = packets_in((CAPTURES / "rhea-transfer-before-attach.pcap").read_bytes())
+    hour = 3600 * 10**9
+    later, latest = (
+        [
+            one._replace(time=packets[-1].time + hours * hour + at)
+            for at, one in enumerate(packets_in(TEN.read_bytes()))
+        ]
+        for hours in (1, 2)
+    )
+    # What is over is final when time has gone on.
+    pieces = [
+        b"".join(part.octets for part in written(part, "pcap, little-endian"))
+        for part in ([*packets, *later], latest)
+    ]
+    for name, octets in zip("ab", pieces, strict=True):
+        grow(tmp_path, octets, f"{name}.pcap")
+        went_on = added()
+    assert octets_read(tmp_path) == [len(octets) for octets in pieces]
     anew = added(lake="other")
     assert went_on.status == anew.status == 1
     assert went_on.lines[1:] == anew.lines[1:]
