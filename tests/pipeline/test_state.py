@@ -20,7 +20,7 @@ from pipeline.test_following import Gathered, by_table, whole
 from pipeline.test_secrets_not_stored import said
 from support.damage import packets_in, written
 from support.lakes import BUNDLED, CAPTURES
-from support.sampling import in_ci
+from support.sampling import in_ci, share
 from support.tls import Ends
 
 import amqpscope
@@ -55,7 +55,7 @@ SOME = [
         "servicebus-batch",
     )
 ]
-NARROW = 40 if in_ci() else 5
+NARROW = 15 if in_ci() else 5
 """Places of a capture at which its state is taken, where it has more packets."""
 
 LIMIT = 1 << 24
@@ -117,7 +117,9 @@ def places(octets: bytes, capture: Path) -> list[int]:
     return ends
 
 
-@pytest.mark.parametrize("capture", BUNDLED if in_ci() else SOME, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "capture", [*SOME, *share(BUNDLED, 25, "states")] if in_ci() else SOME, ids=lambda path: path.stem
+)
 def test_a_state_after_every_packet(tmp_path: Path, capture: Path) -> None:
     octets = capture.read_bytes()
     if capture.suffix == ".pcapng":
