@@ -30,7 +30,7 @@ from amqpscope.pipeline.watching import Turn
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
 
 TEN, NINE = CAPTURES / "proton-windows.pcap", CAPTURES / "rabbitmq-large.pcap"
-TESTS = Path(__file__).resolve().parents[1]
+IN_PROCESS = Path(__file__).resolve().parents[1] / "support" / "in_process.py"
 
 
 @pytest.fixture(autouse=True)
@@ -305,8 +305,7 @@ def test_killed_wherever_it_is(tmp_path: Path) -> None:
         grow(tmp_path, octets[: len(octets) * step // 8])
         seconds = "0" if step in (1, 8) else str(seed.uniform(0.001, longest))
         done = subprocess.run(
-            [sys.executable, "-m", "support.in_process", str(folder), str(lake), seconds, "follow"],
-            cwd=TESTS,
+            [sys.executable, str(IN_PROCESS), str(folder), str(lake), seconds, "follow"],
             capture_output=True,
             text=True,
             check=False,
