@@ -12,7 +12,7 @@ from dissectors.wire import i64
 
 __all__ = ["NOT_KNOWN", "RecentOctets"]
 
-NOT_KNOWN: Final = "capture/not-known"
+NOT_KNOWN: Final = "state/not-known"
 """The code of the note that a second copy came of octets that are not known any more. No output has it: who
 has made octets unknown begins anew."""
 
