@@ -12,7 +12,7 @@
     )
 
 The words have fixed heads. `Client:` and `Server:` say what each of the two can change. `Not reported when:`
-names similar situations without the diagnosis. `Threads:` names reports of users. `explains` says how
+names similar situations without the diagnosis. `Discussions:` names reports of users. `explains` says how
 `why --end` uses the diagnosis. No other file lists codes.
 """
 
@@ -27,7 +27,7 @@ HEADS: Final = (
     "Client",
     "Server",
     "Not reported when",
-    "Threads",
+    "Discussions",
 )
 """The heads of the words of a diagnosis, in order."""
 

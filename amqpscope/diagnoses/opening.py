@@ -36,7 +36,7 @@ WRONG_PORT: Final = declare(
     Client: Use the port of the protocol: 5672 for AMQP, 5671 for AMQP over TLS.
     Server: The server needs no change, unless the port was meant for the protocol of the client.
     Not reported when: both peers speak AMQP (on any port), or the connection begins with a PROXY header.
-    Threads: rabbitmq/rabbitmq-server#13559, ruby-amqp/rabbitmq_http_api_client#35
+    Discussions: rabbitmq/rabbitmq-server#13559, ruby-amqp/rabbitmq_http_api_client#35
     """,
     explains=(NO_OPENING,),
 )
@@ -55,7 +55,7 @@ VERSION_MISMATCH: Final = declare(
     Server: For AMQP 1.0 in RabbitMQ before 4.0, enable the plugin rabbitmq_amqp1_0.
     Not reported when: the client continues with the version in the server's answer, or repeats its header
     after SASL or TLS.
-    Threads: Azure/amqpnetlite#319, achilleasa/dart_amqp#67, amqp/rhea#122
+    Discussions: Azure/amqpnetlite#319, achilleasa/dart_amqp#67, amqp/rhea#122
     """,
     explains=(NO_OPENING,),
 )
@@ -72,7 +72,7 @@ NO_COMMON_MECHANISM: Final = declare(
     Client: Configure a mechanism that the server offers, or connect over TLS.
     Server: Offer another mechanism.
     Not reported when: the server ends the connection, or the capture ends.
-    Threads: amqp-node/amqplib#604, eclipse-hono/hono#1186, pma/amqp#30
+    Discussions: amqp-node/amqplib#604, eclipse-hono/hono#1186, pma/amqp#30
     """,
     explains=(NO_OPENING,),
 )
@@ -91,7 +91,7 @@ LOGIN_REFUSED: Final = declare(
     Client: Check the credentials and the virtual host.
     Server: Read the log of the server, because no frame contains the reason for the refusal.
     Not reported when: a channel is closed with 403, or the server shuts down.
-    Threads: amqp-node/amqplib#574, alanxz/rabbitmq-c#490, amqp-node/amqplib#237
+    Discussions: amqp-node/amqplib#574, alanxz/rabbitmq-c#490, amqp-node/amqplib#237
     """,
     explains=(REFUSES,),
 )
@@ -108,7 +108,7 @@ PROXY_HEADER: Final = declare(
     Client: The client needs no change.
     Server: A server that does not expect the header treats it as a bad protocol header.
     Not reported when: the connection begins with an AMQP header.
-    Threads: mholt/caddy-l4#35, cloudamqp/amqproxy#114
+    Discussions: mholt/caddy-l4#35, cloudamqp/amqproxy#114
     """,
     trouble=False,
 )

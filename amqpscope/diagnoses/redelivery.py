@@ -25,7 +25,7 @@ REDELIVERY_LOOP: Final = declare(
     Server: Set a delivery limit. RabbitMQ's quorum queues have a limit of 20.
     Not reported when: each redelivery is of a different message, or the message was requeued only a few
     times.
-    Threads: rabbitmq/rabbitmq-server#1020, amqp-node/amqplib#293, alanxz/rabbitmq-c#743
+    Discussions: rabbitmq/rabbitmq-server#1020, amqp-node/amqplib#293, alanxz/rabbitmq-c#743
     """,
     Limit("times", 5, "clients usually retry a message a few times"),
 )

@@ -29,7 +29,7 @@ CONNECTION_CHURN: Final = declare(
     Client: Keep one connection, or use a proxy that keeps its connection to the broker open.
     Server: The server needs no change.
     Not reported when: logins are refused, or the host opens only a few connections, or opens them slowly.
-    Threads: aznamier/keycloak-event-listener-rabbitmq#27, amqp-node/amqplib#284
+    Discussions: aznamier/keycloak-event-listener-rabbitmq#27, amqp-node/amqplib#284
     """,
     Limit("connections", 20, "a smaller number of connections costs little"),
     Limit("messages", 2, "a new connection for a batch of messages is reasonable"),

@@ -26,7 +26,7 @@ TLS_ALERT: Final = declare(
     contains.
     Server: Renew the certificate. Send the whole certificate chain.
     Not reported when: the alert is the usual close_notify, or cannot be read.
-    Threads: rabbitmq/rabbitmq-server#3663, docker-library/rabbitmq#532
+    Discussions: rabbitmq/rabbitmq-server#3663, docker-library/rabbitmq#532
     """,
     explains=(NO_OPENING,),
 )
@@ -43,7 +43,7 @@ TLS_UNANSWERED: Final = declare(
     Client: Check the port and the host name.
     Server: Read the log of the proxy.
     Not reported when: the server sends any answer.
-    Threads: rabbitmq/rabbitmq-server#2944, rabbitmq/rabbitmq-server#13559
+    Discussions: rabbitmq/rabbitmq-server#2944, rabbitmq/rabbitmq-server#13559
     """,
     explains=(NO_OPENING,),
 )
@@ -63,7 +63,7 @@ TLS_STALLED: Final = declare(
     Server: Check the load of the server, and its timeout for the handshake (RabbitMQ: ssl_handshake_timeout).
     Not reported when: the handshake is complete, a peer sends an alert, or the capture lacks octets of the
     handshake.
-    Threads: rabbitmq/rabbitmq-server#11171, rabbitmq/rabbitmq-dotnet-client#501, celery/py-amqp#398
+    Discussions: rabbitmq/rabbitmq-server#11171, rabbitmq/rabbitmq-dotnet-client#501, celery/py-amqp#398
     """,
     Limit("seconds", 3, "a handshake takes only a few round trips, and RabbitMQ waits for at most 5 s"),
     explains=(MAY_END,),

@@ -33,7 +33,7 @@ HEARTBEAT_LATE: Final = declare(
     Client: Do long work in a thread that does not serve the connection. Or agree on a longer heartbeat delay.
     Server: Check the load and the garbage collection of the server.
     Not reported when: TCP prevented the peer from writing (closed window), or the capture lacks octets.
-    Threads: amqp-node/amqplib#151, Azure/azure-sdk-for-js#37323, CopernicaMarketingSoftware/AMQP-CPP#440
+    Discussions: amqp-node/amqplib#151, Azure/azure-sdk-for-js#37323, CopernicaMarketingSoftware/AMQP-CPP#440
     """,
     Limit("times", 2, "AMQP 0-9-1 lets a peer close the connection after two heartbeats without a frame"),
     Limit("idle-times", 1.5, "an AMQP 1.0 peer should announce half of the time that it really tolerates"),
@@ -55,7 +55,7 @@ SILENCE: Final = declare(
     device, for example 30 s.
     Server: Ask for heartbeats by default.
     Not reported when: heartbeats were agreed, or the connection continues.
-    Threads: amqp/rhea#241, Azure/azure-service-bus-java#142
+    Discussions: amqp/rhea#241, Azure/azure-service-bus-java#142
     """,
     Limit("seconds", 60, "services and network devices end idle connections only after some minutes"),
     explains=(ENDS,),
@@ -77,7 +77,7 @@ NETWORK_STALL: Final = declare(
     Client: Read the socket in a separate thread, and limit the messages in flight by a prefetch or by credit.
     Server: Read the socket in a separate thread, and limit the messages in flight by a prefetch or by credit.
     Not reported when: the window opens in time, or the retransmitted octets are acknowledged.
-    Threads: operand/agency#60, cloudamqp/amqproxy#190
+    Discussions: operand/agency#60, cloudamqp/amqproxy#190
     """,
     Limit("seconds", 5, "even a busy reader opens its window again within a second"),
     Limit(

@@ -19,7 +19,7 @@ WEBSOCKET_REFUSED: Final = declare(
     Client: Check the path, the host and the subprotocol.
     Server: Read the log of the program that answered the upgrade.
     Not reported when: the server accepts the upgrade.
-    Threads: Azure/azure-service-bus-emulator-installer#51, amqp/rhea#69
+    Discussions: Azure/azure-service-bus-emulator-installer#51, amqp/rhea#69
     """,
     explains=(NO_OPENING,),
 )
@@ -36,7 +36,7 @@ WEBSOCKET_UNREAD: Final = declare(
     Client: The client needs no change.
     Server: The server needs no change.
     Not reported when: amqpscope can read the whole WebSocket connection.
-    Threads: mitmproxy/mitmproxy#2447, hahwul/gori#518
+    Discussions: mitmproxy/mitmproxy#2447, hahwul/gori#518
     """,
     trouble=False,
 )

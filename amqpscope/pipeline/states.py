@@ -28,6 +28,7 @@ from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.objects import NotLoaded
 from amqpscope.pipeline.rows import RowTerms
 from amqpscope.pipeline.runs import APPEND, COMPACT
+from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.tags import Tags
 
 __all__ = ["States", "Stored", "opened", "sweep"]
@@ -37,7 +38,7 @@ _ANEW: Final = "all files of the set are read again"
 
 
 class Stored(NamedTuple):
-    """A state. source, others: of `following.Followed`. one: the set as it was read. run: behind which it was
+    """A state. source, others: of `followed.Followed`. one: the set as it was read. run: behind which it was
     written. open: paths of the files with open rows. terms: what rows depend on, as a digest. code: the
     version of the package. octets: what the process gave.
     """
@@ -99,8 +100,8 @@ def _file(
 
 
 class States:
-    """The states of a lake. tables, terms, tags: of `tasks.StagedFiles`. say: given a line about one that is
-    not used. fresh: none is used.
+    """The states of a lake. tables: those of a new lake; another lake has its own. terms, tags: of
+    `tasks.StagedFiles`. say: given a line about one that is not used. fresh: none is used.
     """
 
     def __init__(
@@ -114,7 +115,8 @@ class States:
         fresh: bool = False,
     ) -> None:
         self._lake = lake
-        self.tables = tuple(tables)
+        written = {"files", *tables} if lake.empty() else set(lake.written().versions)
+        self.tables = tuple(name for name in TABLES if name in written)
         self.terms = terms
         self.tags = dict(tags)
         self.say = say

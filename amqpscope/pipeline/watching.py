@@ -27,7 +27,6 @@ from amqpscope.pipeline.following import FollowedBatch, Followers
 from amqpscope.pipeline.inputs import CaptureFile, escaped, is_remote, plain
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.rows import RowTerms
-from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.states import States
 from amqpscope.policy.policy import Policy
 from amqpscope.protocols import known_dialect
@@ -158,11 +157,10 @@ class Watch:
             self._followers.close()
         self._policy = policy
         self._said.clear()
-        wanted = tuple(name for name in TABLES if name in {"files", *terms.tables})
-        if not lake.empty():
-            wanted = tuple(name for name in TABLES if name in lake.written().versions)
         rows = RowTerms(policy, known_dialect(terms.dialect), with_json=terms.with_json)
-        self._states = States(lake, terms.set_by, wanted, rows, terms.tags, self._said.append, terms.fresh)
+        self._states = States(
+            lake, terms.set_by, terms.tables, rows, terms.tags, self._said.append, terms.fresh
+        )
         try:
             there = lake.paths() if self._followers.open else frozenset()
             news, rest = self._followers.going_on(sets, there, self._states)

@@ -36,9 +36,6 @@ _FIRST: Final = 24
 
 _THREAD: Final = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
 
-_THREADS: Final = "Discussions of this problem"
-"""What stands before the threads, which could be taken for those of a program."""
-
 _LIMITS: Final = (TableColumn("limit"), TableColumn("value", right=True), TableColumn("reason", least=20))
 
 
@@ -71,8 +68,7 @@ def page_of_diagnosis(kind: Kind, pairs: CapturePairs, alone: bool = False) -> s
     ]
     facts = []
     for head, words in kind.sections().items():
-        if head == "Threads":
-            head = _THREADS
+        if head == "Discussions":
             words = ", ".join(f"[{escaped(name)}]({address})" for name, address in threads(words))
         else:
             words = escaped(words)
@@ -120,7 +116,6 @@ def diagnosis_lines(kind: Kind) -> list[tuple[Line, int]]:
         ([("", kind.sentence)], 0),
     ]
     for head, words in kind.sections().items():
-        head = _THREADS if head == "Threads" else head
         lines.append(([("key", f"  {head}: "), ("", words)], 4))
     rows = [
         [("", f"{kind.name}.{one.name}"), ("", f"{one.value:g}"), ("", one.reason)] for one in kind.limits

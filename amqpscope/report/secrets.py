@@ -24,6 +24,7 @@ _WORDS: Final = (
     "passw(?:or)?d|passphrase|passcode|pwd|secret|credential|authori[sz]ation|(?<!lock)token"
     "|sharedaccess|apikey|privatekey|bearer|jwt"
 )
+_WORDS_IN_OCTETS: Final = _WORDS.encode()
 _BETWEEN: Final = "[-_. ]"
 
 # Octets that are searched at a time: each search takes two copies of them, and there may be megabytes.
@@ -67,7 +68,7 @@ def hides_octets(octets: bytes) -> bool:
 
 
 def _names_secret(octets: bytes) -> bool:
-    return re.search(_WORDS.encode(), octets.lower().translate(None, b"-_. \0")) is not None
+    return re.search(_WORDS_IN_OCTETS, octets.lower().translate(None, b"-_. \0")) is not None
 
 
 def size_of(value: object) -> int:

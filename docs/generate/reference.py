@@ -135,7 +135,9 @@ def diagnoses() -> str:
     )
     for kind in kinds().values():
         words = [
-            f"**{head}.** {escaped(words)}\n" for head, words in kind.sections().items() if head != "Threads"
+            f"**{head}.** {escaped(words)}\n"
+            for head, words in kind.sections().items()
+            if head != "Discussions"
         ]
         text += f"\n## {kind.code}\n\n{escaped(kind.sentence)}\n\n" + "\n".join(words)
         text += f"\nDrawings of two captures, and discussions of users: [{kind.code}](../rules/{kind.code}/README.md).\n"

@@ -34,8 +34,8 @@ def test_the_trouble_is_diagnosed_and_its_twin_is_not(code: str) -> None:
 def test_each_has_words_under_every_head_but_threads() -> None:
     for kind in kinds().values():
         sections = list(kind.sections())
-        assert len([head for head in sections if head != "Threads"]) == 6, kind.name
-        named = kind.sections().get("Threads", "")
+        assert len([head for head in sections if head != "Discussions"]) == 6, kind.name
+        named = kind.sections().get("Discussions", "")
         assert len(threads(named)) == len(named.replace(",", " ").split()), kind.name
 
 

@@ -24,8 +24,8 @@ from amqpscope.pipeline import rows as rows_of_tables
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import FilesChanged, PipelineError
+from amqpscope.pipeline.followed import FollowedFiles
 from amqpscope.pipeline.follower import FollowerTerms, Step
-from amqpscope.pipeline.following import _Files
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.schemas import TABLES
@@ -77,7 +77,7 @@ class Following:
     def step(self) -> bool:
         """The next step. False if there is nothing to be read yet."""
         (one,) = capture_sets([str(self._folder)])
-        files = _Files.of(one)
+        files = FollowedFiles.of(one)
         if files is None:
             return False
         done = self._followed.step(Step(files.read, files.empty, "", ""))

@@ -29,8 +29,8 @@ from amqpscope.pipeline import follower, objects
 from amqpscope.pipeline import rows as rows_of_tables
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.followed import FollowedFiles
 from amqpscope.pipeline.follower import FollowerTerms, Step
-from amqpscope.pipeline.following import _Files
 from amqpscope.pipeline.objects import NotKept, NotLoaded, dumped, loaded
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.tracking.amqp10.credit import NO_CREDIT
@@ -79,7 +79,7 @@ class Handed:
 
     def step(self) -> None:
         (one,) = capture_sets([str(self._folder)])
-        files = _Files.of(one)
+        files = FollowedFiles.of(one)
         assert files is not None
         if self.state or self._followed is None:
             terms = FollowerTerms(str(self._folder), tuple(TABLES), rows_of_tables.USUAL_TERMS, {})

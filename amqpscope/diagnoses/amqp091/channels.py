@@ -53,7 +53,7 @@ PUBLISHER_BLOCKED: Final = declare(
     Server: Free memory or disk space, or consume the messages of the queues.
     Not reported when: the server unblocks the connection within the time limit, or the client publishes
     nothing.
-    Threads: streadway/amqp#254, php-amqplib/php-amqplib#743
+    Discussions: streadway/amqp#254, php-amqplib/php-amqplib#743
     """,
     Limit(
         "seconds", 5, ("a broker that moves messages from memory to disk often has an alarm for a short time")
@@ -73,7 +73,7 @@ CHANNEL_FLOW_STOPPED: Final = declare(
     Client: Wait for channel.flow with active=1.
     Server: Send channel.flow with active=1 when the server is no longer overloaded.
     Not reported when: channel.flow with active=1 follows within the time limit.
-    Threads: alanxz/rabbitmq-c#811, postwait/node-amqp#347
+    Discussions: alanxz/rabbitmq-c#811, postwait/node-amqp#347
     """,
     Limit("seconds", 5, "a stop of less than a second is normal flow control"),
     explains=(MAY_END,),
@@ -91,7 +91,7 @@ CONFIRMS_MISSING: Final = declare(
     Server: Check the replicas and the disk of the queue, and check for alarms.
     Not reported when: the connection is blocked (another diagnosis reports this cause), or the capture lacks
     octets.
-    Threads: php-amqplib/php-amqplib#743
+    Discussions: php-amqplib/php-amqplib#743
     """,
     Limit("seconds", 10, "under load, a quorum queue needs some seconds to confirm a message"),
     explains=(MAY_END,),
@@ -110,7 +110,7 @@ PREFETCH_FULL: Final = declare(
     Server: The server needs no change.
     Not reported when: the client acknowledges a delivery within the time limit, the channel is transactional,
     or the consumer is cancelled.
-    Threads: MassTransit/MassTransit#1988, corvus-ch/rabbitmq-cli-consumer#54
+    Discussions: MassTransit/MassTransit#1988, corvus-ch/rabbitmq-cli-consumer#54
     """,
     Limit("seconds", 10, "a message handler may need some seconds for one message"),
     explains=(MAY_END,),
@@ -131,7 +131,7 @@ ACKS_MISSING: Final = declare(
     (consumer_timeout).
     Not reported when: the consumer uses no-ack, the prefetch is full (another diagnosis reports this), or
     only a few deliveries are unacknowledged.
-    Threads: rabbitmq/rabbitmq-server#9046, MetPX/sarracenia#953
+    Discussions: rabbitmq/rabbitmq-server#9046, MetPX/sarracenia#953
     """,
     Limit("seconds", 10, "a message handler may need some seconds for one message"),
     Limit("deliveries", 10, "the client may be processing a smaller number of deliveries at the same time"),
@@ -150,7 +150,7 @@ CONSUMER_CANCELLED: Final = declare(
     Client: Handle basic.cancel: declare the queue again and start a new consumer, or report an error.
     Server: The server needs no change.
     Not reported when: the client cancels its consumer itself, or starts a new consumer.
-    Threads: onebeyond/rascal#52, php-amqplib/php-amqplib#704, vert-x3/vertx-rabbitmq-client#10
+    Discussions: onebeyond/rascal#52, php-amqplib/php-amqplib#704, vert-x3/vertx-rabbitmq-client#10
     """,
     Limit("seconds", 5, "clients that handle basic.cancel start a new consumer at once"),
     explains=(MAY_END,),

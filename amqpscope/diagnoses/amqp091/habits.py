@@ -42,7 +42,7 @@ GET_LOOP: Final = declare(
     Client: Use basic.consume, so that the server sends each message at once.
     Server: The server needs no change.
     Not reported when: the client empties a queue by basic.get, or sends basic.get only a few times.
-    Threads: node-ts/bus#175
+    Discussions: node-ts/bus#175
     """,
     Limit("gets", 50, "a smaller number of basic.get costs little"),
     Limit(
@@ -64,7 +64,7 @@ CHANNEL_CHURN: Final = declare(
     Client: Keep one channel open per thread, and use this channel for all messages.
     Server: The server needs no change.
     Not reported when: the client keeps its channels, or opens new channels after errors.
-    Threads: ruby-amqp/bunny#250, amqp-node/amqplib#516
+    Discussions: ruby-amqp/bunny#250, amqp-node/amqplib#516
     """,
     Limit("channels", 20, "a smaller number of channels costs little"),
     Limit("messages", 2, "a new channel for a batch of messages is reasonable"),

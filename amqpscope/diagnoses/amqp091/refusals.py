@@ -40,7 +40,7 @@ HANDSHAKE_LIMIT: Final = declare(
     Server: RabbitMQ 4.1 and later accept 8192 octets before connection.tune (initial_frame_max).
     Not reported when: this version of the server does not have the limit, the frame is small enough, or the
     server sends a close with another reason.
-    Threads: rabbitmq/rabbitmq-server#13753, amqp-node/amqplib#793
+    Discussions: rabbitmq/rabbitmq-server#13753, amqp-node/amqplib#793
     """,
     Limit("octets-before-tune", 4096, "RabbitMQ before 4.1"),
     Limit(
@@ -66,7 +66,7 @@ REMOVED_FEATURE: Final = declare(
     Server: In some versions, the configuration key deprecated_features.permit can still permit some of these
     features.
     Not reported when: the queue is exclusive or durable, or basic.qos does not set the global flag.
-    Threads: celery/kombu#2237, eosrio/hyperion-history-api#156, runtipi/runtipi#2592
+    Discussions: celery/kombu#2237, eosrio/hyperion-history-api#156, runtipi/runtipi#2592
     """,
     explains=(ENDS,),
 )
@@ -84,7 +84,8 @@ THREADS_SHARE_CHANNEL: Final = declare(
     the same time.
     Server: The server needs no change.
     Not reported when: octets are missing, or the frames belong to several channels.
-    Threads: CopernicaMarketingSoftware/AMQP-CPP#92, rabbitmq/rabbitmq-dotnet-client#681, celery/py-amqp#462
+    Discussions: CopernicaMarketingSoftware/AMQP-CPP#92, rabbitmq/rabbitmq-dotnet-client#681,
+    celery/py-amqp#462
     """,
     explains=(ENDS,),
 )

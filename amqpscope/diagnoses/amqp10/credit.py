@@ -41,7 +41,7 @@ CREDIT_NONE: Final = declare(
     Server: If a publisher gets no credit, log the reason, or send the reason in a detach.
     Not reported when: the last flow of the sender has available=0, the link is being detached, or the attach
     has a null terminus. The diagnosis is also not made if the capture lacks octets.
-    Threads: Azure/azure-sdk-for-java#11820, Azure/azure-sdk-for-java#31757, apache/activemq-artemis#4627
+    Discussions: Azure/azure-sdk-for-java#11820, Azure/azure-sdk-for-java#31757, apache/activemq-artemis#4627
     """,
     Limit("seconds", 10, "clients grant credit at once, or when the application first asks for a message"),
     _WAITING,
@@ -63,7 +63,7 @@ CREDIT_STARVED: Final = declare(
     publishers down.
     Not reported when: the last flow of the sender has available=0, or the receiver has drained the link. If
     many deliveries of the link are unsettled, another diagnosis (unsettled-pile) reports this cause.
-    Threads: noodlefrenzy/node-amqp10#337, vcabbage/amqp#85
+    Discussions: noodlefrenzy/node-amqp10#337, vcabbage/amqp#85
     """,
     Limit(
         "seconds",
@@ -91,7 +91,7 @@ WINDOW_CLOSED: Final = declare(
     window is used up.
     Not reported when: no link has credit or an unfinished delivery, all senders have sent available=0, or
     missing octets may contain a flow.
-    Threads: rabbitmq/rabbitmq-server#13574, noodlefrenzy/node-amqp10#337
+    Discussions: rabbitmq/rabbitmq-server#13574, noodlefrenzy/node-amqp10#337
     """,
     Limit("seconds", 10, "a window that is closed for less than a second is normal flow control"),
     Limit(

@@ -32,7 +32,7 @@ LEGAL_REFUSED: Final = declare(
     Server: Accept all frames that the specification allows.
     Not reported when: amqpscope reports a certain or possible finding against the refused peer. The diagnosis
     is also not made if the error comes from the application of the refusing peer.
-    Threads: rabbitmq/rabbitmq-amqp1.0-client#11, Azure/amqpnetlite#231, noodlefrenzy/node-amqp10#178
+    Discussions: rabbitmq/rabbitmq-amqp1.0-client#11, Azure/amqpnetlite#231, noodlefrenzy/node-amqp10#178
     """,
     explains=(ENDS,),
 )
@@ -50,7 +50,7 @@ LINK_REFUSED: Final = declare(
     Client: Check the address and the permissions. Declare the queue first.
     Server: Name the correct address in the error.
     Not reported when: the link was attached for longer than the limit, or deliveries were sent on the link.
-    Threads: rabbitmq/rabbitmq-tutorials#793, vcabbage/amqp#158
+    Discussions: rabbitmq/rabbitmq-tutorials#793, vcabbage/amqp#158
     """,
     Limit("within-seconds", 1, "a refusal follows the attach at once, and a later end has another cause"),
     explains=(REFUSES,),
@@ -67,7 +67,7 @@ LINK_STOLEN: Final = declare(
     Client: Give each process its own container-id, or let the library choose one.
     Server: The server needs no change.
     Not reported when: the first link had already been detached in the normal way.
-    Threads: vcabbage/amqp#43, Azure/azure-sdk-for-java#12483, Azure/azure-event-hubs-go#181
+    Discussions: vcabbage/amqp#43, Azure/azure-sdk-for-java#12483, Azure/azure-event-hubs-go#181
     """,
     explains=(ENDS,),
 )
@@ -86,7 +86,7 @@ FILTER_IGNORED: Final = declare(
     Server: Support the filter, or refuse links that ask for the filter.
     Not reported when: no filter was requested, the link is refused, or the server's attach has the same
     filter under another name.
-    Threads: rabbitmq/rabbitmq-server#2592, apache/artemis#827
+    Discussions: rabbitmq/rabbitmq-server#2592, apache/artemis#827
     """,
 )
 

@@ -35,7 +35,7 @@ UNANSWERED: Final = declare(
     Server: Answer every attach, if necessary with an error.
     Not reported when: the host of the peer has not acknowledged the request, the peer has ended the session
     or connection itself, or the peer has used up the credit that had to be drained.
-    Threads: Azure/amqpnetlite#488, Azure/go-amqp#255, rabbitmq/rabbitmq-server#2578,
+    Discussions: Azure/amqpnetlite#488, Azure/go-amqp#255, rabbitmq/rabbitmq-server#2578,
     skupperproject/skupper-router#1682
     """,
     Limit(

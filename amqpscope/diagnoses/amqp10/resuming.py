@@ -36,7 +36,7 @@ RESUME_DOUBLED: Final = declare(
     Resume or forget the deliveries that are in the map.
     Server: If possible, recognize repeated messages by their message-ids.
     Not reported when: the deliveries are resumed or have other message-ids, or the link is not durable.
-    Threads: minghuaw/fe2o3-amqp#396, Azure/azure-amqp#230
+    Discussions: minghuaw/fe2o3-amqp#396, Azure/azure-amqp#230
     """,
 )
 

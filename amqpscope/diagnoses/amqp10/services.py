@@ -37,7 +37,7 @@ TOKEN_REFUSED: Final = declare(
     Client: Check the key, the audience and the clock.
     Server: The server needs no change.
     Not reported when: the answer was not captured, or the answer belongs to another operation.
-    Threads: Azure/azure-sdk-for-python#23487
+    Discussions: Azure/azure-sdk-for-python#23487
     """,
 )
 
@@ -53,7 +53,7 @@ TOKEN_EXPIRED: Final = declare(
     Client: Renew each token well before it expires.
     Server: The server needs no change.
     Not reported when: the token was renewed, or the server ended no link because of the token.
-    Threads: Azure/azure-sdk-for-python#23487, Azure/azure-service-bus-dotnet#265
+    Discussions: Azure/azure-sdk-for-python#23487, Azure/azure-service-bus-dotnet#265
     """,
     Limit("clock-seconds", 5, "the clock of the capturing host and the clock of the server may differ"),
     explains=(ENDS,),
@@ -71,7 +71,7 @@ TOKEN_UNANSWERED: Final = declare(
     Server: Answer put-token with a status, if necessary with status 500.
     Not reported when: the link for the answers has no credit, because in this case the client has to act
     (grant credit).
-    Threads: Azure/azure-service-bus-java#401, Azure/azure-sdk-for-java#12044
+    Discussions: Azure/azure-service-bus-java#401, Azure/azure-sdk-for-java#12044
     """,
     Limit("seconds", 10, "to check a token, the server may need an answer of another service"),
     explains=(MAY_END,),
@@ -89,7 +89,7 @@ MANAGEMENT_FAILED: Final = declare(
     Client: Correct the request according to the status: the arguments, the name of the queue, or the user.
     Server: Read the log of the server.
     Not reported when: a look-up (GET) finds nothing.
-    Threads: Azure/azure-sdk-for-java#25121, Azure/azure-sdk-for-go#17382
+    Discussions: Azure/azure-sdk-for-java#25121, Azure/azure-sdk-for-go#17382
     """,
 )
 

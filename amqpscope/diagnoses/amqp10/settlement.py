@@ -34,7 +34,7 @@ CREDIT_ON_RECEIPT: Final = declare(
     Not reported when: the sender settles its deliveries without an outcome of the receiver (for example by
     sending them settled), the receiver raises the credit on purpose, or the deliveries are part of
     transactions.
-    Threads: Azure/amqpnetlite#270, apache/activemq-artemis#2272, apache/activemq-artemis#3130
+    Discussions: Azure/amqpnetlite#270, apache/activemq-artemis#2272, apache/activemq-artemis#3130
     """,
     Limit(
         "times",
@@ -60,7 +60,7 @@ UNSETTLED_PILE: Final = declare(
     Server: Settle the deliveries for which the other peer has sent an outcome.
     Not reported when: only one delivery is slow, the deliveries are part of a transaction, or the capture
     lacks octets.
-    Threads: noodlefrenzy/node-amqp10#316, rabbitmq/rabbitmq-server#6236, Azure/go-amqp#33
+    Discussions: noodlefrenzy/node-amqp10#316, rabbitmq/rabbitmq-server#6236, Azure/go-amqp#33
     """,
     Limit("seconds", 20, "an application may need this time to process a batch"),
     Limit("settle-seconds", 10, "a sender needs no time for processing before the sender settles a delivery"),
@@ -82,7 +82,7 @@ SETTLEMENT_SLOW: Final = declare(
     Server: Check the disk and the replication of the queue.
     Not reported when: the sender settles its deliveries without an outcome of the receiver (for example by
     sending them settled), or the number of settled deliveries is below the limit.
-    Threads: Azure/azure-service-bus-dotnet#378
+    Discussions: Azure/azure-service-bus-dotnet#378
     """,
     Limit("seconds", 5, "the limit is for the median, so a single slow delivery is not reported"),
     Limit("deliveries", 5, "a median of fewer deliveries is not meaningful"),
@@ -101,7 +101,7 @@ MISCOUNTED: Final = declare(
     Client: Update the library, or raise max-frame-size so that each message fits into one transfer.
     Server: Update the library, or raise max-frame-size so that each message fits into one transfer.
     Not reported when: the link was drained, a delivery was aborted, or each message has one transfer.
-    Threads: Azure/azure-sdk-for-python#32767
+    Discussions: Azure/azure-sdk-for-python#32767
     """,
     explains=(MAY_END,),
 )

@@ -322,7 +322,7 @@ def _descriptor_of_diagnosis(kind: Kind) -> dict[str, Any]:
     words = kind.sections()
     addresses = [
         f"https://github.com/{repository}/issues/{number}"
-        for repository, number in _THREAD.findall(words.get("Threads", ""))
+        for repository, number in _THREAD.findall(words.get("Discussions", ""))
     ]
     sentence = _plain(kind.sentence)
     return {

@@ -1,0 +1,270 @@
+"""One capture set that is followed: its files, what a batch reads of them, and its process (`follower`)."""
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+from typing import NamedTuple
+
+from amqpscope import __version__
+from amqpscope.pipeline.appending import begins_as
+from amqpscope.pipeline.capture_set import CaptureSet, capture_set
+from amqpscope.pipeline.failure import FilesChanged
+from amqpscope.pipeline.follower import KEEP, Done, FollowerTerms, Step
+from amqpscope.pipeline.inputs import FIRST_LOOK, CaptureFile
+from amqpscope.pipeline.states import Stored
+
+__all__ = ["FileKey", "Followed", "FollowedFiles", "key_of"]
+
+
+class FileKey(NamedTuple):
+    """What a file is recognised by."""
+
+    capture: str
+    size: int
+    identity: str
+
+
+def key_of(file: CaptureFile) -> FileKey:
+    return FileKey(file.capture, file.size, file.identity)
+
+
+class FollowedFiles(NamedTuple):
+    """The files of a set, with their places. read: those with packets. empty: those without one yet, or that
+    cannot be read.
+    """
+
+    read: tuple[tuple[int, CaptureFile], ...]
+    empty: tuple[tuple[int, CaptureFile], ...]
+
+    @classmethod
+    def of(cls, one: CaptureSet) -> "FollowedFiles | None":
+        """None if the set cannot be followed."""
+        read: list[tuple[int, CaptureFile]] = []
+        empty: list[tuple[int, CaptureFile]] = []
+        for place, file in enumerate(one.files):
+            if file.trouble is not None:
+                empty.append((place, file))
+            elif file.compression:
+                return None
+            elif file.first_time:
+                read.append((place, file))
+            elif file.size > FIRST_LOOK:
+                return None  # packets may come behind what was looked at
+            else:
+                empty.append((place, file))
+        if one.by_time or one.too_many or not read:
+            return None
+        return cls(tuple(read), tuple(empty))
+
+    @property
+    def octets(self) -> int:
+        """Of the files that are read."""
+        return sum(file.size for _, file in self.read)
+
+
+class Followed:
+    """A set and the process that follows it.
+
+    one: the set, as the batch under way finds it. there: without the files that were deleted since. source:
+    the capture set that its files are found in. others: files of that one that belong to another set of the
+    lake. files, octets: that the batch reads. open: paths of the files with open rows. anew: the batch reads
+    all files again, since the state could not be used. run: of the batch. state: where the process begins.
+    """
+
+    def __init__(
+        self,
+        one: CaptureSet,
+        files: FollowedFiles,
+        source: str,
+        others: frozenset[FileKey],
+        state: bytes = b"",
+        opened: frozenset[str] = frozenset(),
+    ) -> None:
+        self.one = one
+        self.there = one
+        self.source = source
+        self.anew = False
+        self.run = ""
+        self.files = len(one.files)
+        self.octets = files.octets
+        self.open = opened
+        self.used = 0
+        self.others = others
+        self._files = files
+        self._state = state
+        self._resumed = bool(state)
+        self._begun = False
+        self._step: tuple[str, str, FollowerTerms] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def of_state(cls, stored: Stored) -> "Followed | None":
+        """A set that goes on from a state; None if there can be none. Its process is not started."""
+        files = FollowedFiles.of(stored.one)
+        if files is None or not stored.octets:
+            return None
+        others = frozenset(FileKey(*other) for other in stored.others)
+        return cls(stored.one, files, stored.source, others, stored.octets, stored.open)
+
+    def start(self) -> None:
+        """Start the process."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", "from amqpscope.pipeline.follower import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        )
+
+    def go_on(self, terms: FollowerTerms) -> str:
+        """Let the process go on from the state; gives why it cannot, "" if it can."""
+        try:
+            self._tell(terms._replace(state=self._state))
+            answer = self._answer()
+        except FilesChanged as error:
+            return str(error)
+        self._state = b""
+        return "" if answer is None else str(answer)
+
+    def _tell(self, terms: FollowerTerms) -> None:
+        """Begin the conversation with the process."""
+        try:
+            self._expect_version()
+            self._ask(terms._replace(name=self.one.name))
+        except OSError as error:
+            raise self._failed("") from error
+        self._begun = True
+
+    def _ask(self, question: object) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        pickle.dump(question, self._process.stdin)
+        self._process.stdin.flush()
+
+    def find(self, found: CaptureSet) -> bool:
+        """Find out what is new in the files of `source`; `files` is 0 if nothing is. False if the process
+        cannot go on with what is there.
+        """
+        mine = [file for file in found.files if key_of(file) not in self.others]
+        there = found
+        if found.name != self.one.name or len(mine) < len(found.files):
+            there = capture_set(self.one.name, mine)
+        gone = _gone(self._files, there)
+        one = there
+        if gone:
+            if there.by_time or there.too_many:
+                return False
+            one = CaptureSet(there.name, (*gone, *there.files))
+        files = FollowedFiles.of(one)
+        if files is None or not _continues(self._files, files):
+            return False
+        before = {key_of(file) for file in self.one.files}
+        self.files = sum(key_of(file) not in before for file in one.files)
+        self.octets = files.octets - self._files.octets
+        self.one, self.there, self._files = one, there, files
+        return True
+
+    def begin(self, staging: str, run: str, terms: FollowerTerms) -> None:
+        """Let the process read what is new."""
+        self._step = staging, run, terms
+        self.run = run
+        self.anew = False
+        try:
+            if not self._begun:
+                self._tell(terms)
+            assert self._process is not None
+            stem = f"{run}-{self._process.pid}"
+            self._ask(Step(self._files.read, self._files.empty, staging, stem))
+        except OSError as error:
+            raise self._failed("") from error
+
+    def end(self) -> Done:
+        """What the process has written."""
+        answer = self._answer()
+        if isinstance(answer, str) and self._resumed and not self.anew and self.there is self.one:
+            # What the state does not have is in the files.
+            self.close()
+            self._begun = self._resumed = False
+            self.start()
+            assert self._step is not None
+            self.begin(*self._step)
+            self.anew = True
+            self.files, self.octets = len(self.one.files), self._files.octets
+            answer = self._answer()
+        if not isinstance(answer, Done):
+            raise self._failed(str(answer))
+        self.open = frozenset(file.path for file in answer.open)
+        return answer
+
+    def keep(self) -> bytes | str:
+        """The state, behind a commit; or why there is none."""
+        try:
+            self._ask(KEEP)
+            answer = self._answer()
+        except (OSError, FilesChanged):
+            return "the process was killed"
+        return answer if isinstance(answer, bytes) else str(answer)
+
+    def _expect_version(self) -> None:
+        version = self._answer()
+        if version != __version__:
+            raise self._failed(f"the package is amqpscope {version} now; this command began as {__version__}")
+
+    def _answer(self) -> object:
+        assert self._process is not None and self._process.stdout is not None
+        try:
+            return pickle.load(self._process.stdout)  # noqa: S301  made by our own process
+        except (OSError, EOFError) as error:
+            raise self._failed("") from error
+
+    def _failed(self, reason: str) -> FilesChanged:
+        return FilesChanged(
+            f"{self.one.name}: nothing is added: {reason or 'the process that follows the files was killed'}"
+        )
+
+    def kill(self) -> None:
+        """End the process: what waits for its answer fails."""
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """End the process, and forget it."""
+        self.kill()
+        if self._process is None:
+            return
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):  # what it was not given any more
+                if pipe is not None:
+                    pipe.close()
+        self._process.wait()
+
+
+def _gone(before: FollowedFiles, there: CaptureSet) -> list[CaptureFile]:
+    """The files that were read first and are not there any more, if no other one has the name of one of them
+    and the last one read is there.
+    """
+    keys = {key_of(file) for file in there.files}
+    names = {file.capture for file in there.files}
+    gone: list[CaptureFile] = []
+    for _, file in before.read[:-1]:
+        if key_of(file) in keys:
+            return gone
+        if file.capture in names:
+            return []
+        gone.append(file)
+    return gone
+
+
+def _continues(before: FollowedFiles, now: FollowedFiles) -> bool:
+    """Whether the files are those of before, the last of them perhaps longer, and others behind them."""
+    old = [file for _, file in before.read]
+    new = [file for _, file in now.read]
+    if len(new) < len(old):
+        return False
+    last, found = old[-1], new[len(old) - 1]
+    return (
+        [key_of(file) for file in old[:-1]] == [key_of(file) for file in new[: len(old) - 1]]
+        and found.capture == last.capture
+        and found.size >= last.size
+        and (found.identity == last.identity or begins_as(found, last.identity))
+    )
