@@ -41,7 +41,8 @@ Exit status: 0 fine, 2 a failure.
 
 SQL_EPILOG = """\b
 Tables: files, connections, links, frames, deliveries, findings, diagnoses,
-runs; `amqpscope pipeline tables` shows their columns.
+runs; `amqpscope pipeline tables` shows their columns. Views of tables:
+open_connections, open_deliveries.
 
 \b
 The query is in the SQL of DuckDB (duckdb.org/docs/sql), which can read only
@@ -180,11 +181,16 @@ def tables() -> int:
     """Show the columns of every table, with their types and meanings."""
     need_extra("lake", "pyarrow")
     from amqpscope.pipeline.schemas import LAKE_TABLES, SCHEMA_VERSION, SEGMENTS, describe
+    from amqpscope.pipeline.views import VIEWS
 
     print(f"tables in version {SCHEMA_VERSION}; time stamps are UTC, sizes are octets")
     for table in (*LAKE_TABLES.values(), SEGMENTS):
         print()
         for line in describe(table):
+            print(line)
+    for view in VIEWS.values():
+        print()
+        for line in view.describe():
             print(line)
     return Status.FINE
 

@@ -25,8 +25,9 @@ A *plan* is how the segments get to the workers:
 `chain` and `flow` are the two; `rows` makes rows of what comes out, `schemas` says what is in them, `lake`
 writes them, as Delta tables (`delta`), and `appending` finds what is new to a lake. Of Spark know only
 `tasks` (what runs on its workers, or in the processes of `pool`), `analysis` (which starts them),
-`source`, `session`, and what reads a lake with it. `questions` asks a lake; `engines` answers, with DuckDB
-or Spark; `report` puts all answers together, for `report_text` and `report_page`.
+`source`, `session`, and what reads a lake with it. `views` names parts of tables; `questions` asks a lake;
+`engines` answers, with DuckDB or Spark; `report` puts all answers together, for `report_text` and
+`report_page`.
 
 This is the only user of pyspark, duckdb, deltalake and pyarrow; nothing else of amqpscope imports it but its
 command.

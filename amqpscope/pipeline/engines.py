@@ -13,6 +13,7 @@ import pyarrow as pa
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.lake import Lake, table
 from amqpscope.pipeline.parts import LakeFile
+from amqpscope.pipeline.views import VIEWS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -36,7 +37,7 @@ _CLOSED = {
 class Engine(Protocol):
     """Answers queries about the tables of a lake, by their names.
 
-    dialect: whose SQL it takes. tables: those that the lake has.
+    dialect: whose SQL it takes. tables: those that the lake has; their views have names, too.
     """
 
     dialect: str
@@ -58,6 +59,9 @@ class DuckDBEngine:
         self._connection = connection
         for name, files in parts.items():
             connection.register(name, lake.dataset(name, files))
+        for view in VIEWS.values():
+            if view.table in parts:
+                connection.execute(f"CREATE TEMP VIEW {view.name} AS {view.sql}")
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("CREATE MACRO explode(list) AS unnest(list)")
         connection.execute("SET lock_configuration = true")
@@ -96,7 +100,7 @@ class SparkEngine:
     def __init__(self, spark: "SparkSession", lake: Lake) -> None:
         self.tables = lake.tables()
         self._spark = spark
-        for name in self.tables:
+        for name in (*self.tables, *(view.name for view in VIEWS.values() if view.table in self.tables)):
             table(spark, lake, name).createOrReplaceTempView(name)
 
     def query(self, sql: str) -> pa.Table:

@@ -40,6 +40,7 @@ from amqpscope.pipeline.parts import LakeFile, PartReader, PartWriter, in_partit
 from amqpscope.pipeline.runs import COMPACT, REPLACE, Run, RunNotes, run_row, tag_names
 from amqpscope.pipeline.schemas import LAKE_TABLES, RUNS, SCHEMA_VERSION, TABLES, TableSchema
 from amqpscope.pipeline.tags import tagged
+from amqpscope.pipeline.views import VIEWS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -177,7 +178,8 @@ class Lake:
     def parts(self, name: str) -> list[LakeFile]:
         """The files of a table. PipelineError if the run left no such table, or `vacuum` has deleted it."""
         if name not in LAKE_TABLES:
-            raise PipelineError(f"{name}: there is no such table; the tables are {', '.join(LAKE_TABLES)}")
+            known = ", ".join((*LAKE_TABLES, *VIEWS))
+            raise PipelineError(f"{name}: there is no such table; the tables are {known}")
         if name == RUNS.name:
             return self._delta.files(name)
         versions = self.written().versions
@@ -515,7 +517,8 @@ def with_comments(schema: Any, of: TableSchema) -> Any:
 
 
 def table(spark: "SparkSession", lake: str | Lake, name: str, as_of: str = "") -> "DataFrame":
-    """A table of a lake, as its last run left it, or the run `as_of`. PipelineError if it is not there.
+    """A table of a lake, or a view of one (`views`), as its last run left it, or the run `as_of`.
+    PipelineError if it is not there.
 
     The sentence about each column is its comment (`DESCRIBE`).
 
@@ -525,6 +528,8 @@ def table(spark: "SparkSession", lake: str | Lake, name: str, as_of: str = "") -
     from pyspark.sql.pandas.types import from_arrow_schema
 
     at = lake if isinstance(lake, Lake) else Lake(lake, as_of)
+    if name in VIEWS:
+        return table(spark, at, VIEWS[name].table).where(VIEWS[name].condition)
     parts = at.parts(name)
     of = at.schema(name)
     schema = with_comments(from_arrow_schema(of.schema), of)

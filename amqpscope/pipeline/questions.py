@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.views import NOT_ENDED
 from amqpscope.report.printable import printable
 
 __all__ = ["FURTHER_QUESTIONS", "MOST_COMPARED", "QUESTIONS", "LakeQuestion"]
@@ -165,7 +166,8 @@ QUESTIONS: Final = (
         ("protocol",),
         "count(*) AS connections, CAST(sum(client_frames + server_frames) AS BIGINT) AS frames, "
         "CAST(sum(client_messages + server_messages) AS BIGINT) AS messages, "
-        "CAST(sum(client_missing + server_missing) AS BIGINT) AS missing",
+        "CAST(sum(client_missing + server_missing) AS BIGINT) AS missing, "
+        f"CAST(sum(if({NOT_ENDED}, 1, 0)) AS BIGINT) AS open",
         "connections DESC, protocol NULLS FIRST",
         100,
         "capture_set, connection, start, client_product, server_product, client_container, server_container",

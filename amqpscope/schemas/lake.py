@@ -46,6 +46,7 @@ _SUMMARY: Final[dict[str, dict[str, Any]]] = {
     "connections": {
         "protocol": nullable(TEXT),
         **_all("connections frames messages missing", INDEX),
+        "open": said(INDEX, "connections that neither peer has ended at the end of the capture"),
     },
     "rules": {
         "rule": TEXT,

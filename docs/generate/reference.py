@@ -7,6 +7,7 @@ import importlib.util
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from amqpscope.capture import link_layer
@@ -203,13 +204,8 @@ def link_types() -> str:
 
 
 def tables() -> str:
-    """The tables of a lake."""
-    # From its file: the package around it needs Spark.
-    path = ROOT / "amqpscope" / "pipeline" / "schemas.py"
-    specification = importlib.util.spec_from_file_location("schemas", path)
-    assert specification is not None and specification.loader is not None
-    schemas = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(schemas)
+    """The tables of a lake, and their views."""
+    schemas, views = _of_pipeline("schemas"), _of_pipeline("views")
     text = (
         "# Tables of a lake\n\nWhat [`amqpscope pipeline run`](commands.md#pipeline-run) writes, as Delta tables. "
         "`amqpscope pipeline tables` prints the same.\n"
@@ -219,7 +215,25 @@ def tables() -> str:
         text += ". Partitioned by `date` and `protocol`.\n\n" if one.partitioned else ".\n\n"
         rows = ((f"`{column.name}`", f"`{column.type}`", escaped(column.meaning)) for column in one.columns)
         text += table(("column", "type", "meaning"), rows)
+    text += "\n## Views\n\nNames for a part of the rows of a table. A query can use them like tables.\n\n"
+    text += table(
+        ("view", "table", "condition", "meaning"),
+        (
+            (f"`{one.name}`", f"[{one.table}](#{one.table})", f"`{one.condition}`", escaped(one.meaning))
+            for one in views.VIEWS.values()
+        ),
+    )
     return text
+
+
+def _of_pipeline(name: str) -> ModuleType:
+    """A module of the pipeline, from its file: the package around it needs Spark."""
+    path = ROOT / "amqpscope" / "pipeline" / f"{name}.py"
+    specification = importlib.util.spec_from_file_location(name, path)
+    assert specification is not None and specification.loader is not None
+    made = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(made)
+    return made
 
 
 # ---- the schemas ----------------------------------------------------------------------------------------
