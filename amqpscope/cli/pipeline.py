@@ -296,6 +296,7 @@ def run(
     from amqpscope.pipeline.lake import Lake
     from amqpscope.pipeline.planner import make_plan, pool_plan
     from amqpscope.pipeline.rows import RowTerms
+    from amqpscope.pipeline.series import missing_files
     from amqpscope.pipeline.tags import tags_of
     from amqpscope.protocols import known_dialect
 
@@ -393,6 +394,7 @@ def run(
             say(f"{key[1]}: {INTERNAL}: {key[2]}".removeprefix(": "))
     if skipped:
         say(f"{count(len(skipped), 'file')} in directories {'is' if len(skipped) == 1 else 'are'} no capture")
+    _report_missing([escaped(file.capture) for one in sets for file in missing_files(one.files, one.ordered)])
     remarks = _remarks(policy, inputs, outcome.counts, {trouble[0] for trouble in troubles})
     for remark in remarks:
         say(f"{remark.severity} {remark.rule} in {remark.place}: {remark.message}")
@@ -437,6 +439,18 @@ def _report_addition(added: "Addition") -> bool:
     if len(unreadable) > _TROUBLES_SHOWN:
         say(f"{len(unreadable) - _TROUBLES_SHOWN} more inputs cannot be read and are not added")
     return bool(unreadable)
+
+
+def _report_missing(names: list[str]) -> None:
+    """Say which files are missing in series (`series.missing_files`), if any. That is no failure."""
+    if names:
+        shown = ", ".join(names[:_TROUBLES_SHOWN])
+        more = len(names) - _TROUBLES_SHOWN
+        are, their = ("is", "its") if len(names) == 1 else ("are", "their")
+        say(
+            f"{count(len(names), 'file')} {are} missing between others of {their} series: {shown}"
+            f"{f' and {more} more (see the table files)' if more > 0 else ''}"
+        )
 
 
 def _print_plan(plan: "Plan") -> None:

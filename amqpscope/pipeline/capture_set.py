@@ -51,6 +51,11 @@ class CaptureSet(NamedTuple):
     too_many: bool = False
 
     @property
+    def ordered(self) -> bool:
+        """Whether the files do not overlap in time, as far as one can see."""
+        return not (self.by_time or self.too_many)
+
+    @property
     def size(self) -> int:
         """Octets to be read."""
         return sum(file.size for file in self.files if file.trouble is None)

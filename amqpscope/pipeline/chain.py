@@ -22,6 +22,7 @@ from amqpscope.pipeline.files import FileResult, RangeReader, file_row, whole
 from amqpscope.pipeline.inputs import CaptureFile
 from amqpscope.pipeline.rows import Recorder, Rows
 from amqpscope.pipeline.secrets import secrets_for
+from amqpscope.pipeline.series import add_missing
 
 __all__ = ["read_set", "table_for"]
 
@@ -43,6 +44,7 @@ def read_set(one: CaptureSet, rows: Rows) -> Iterator[tuple[str, pa.RecordBatch]
     for _ in read(one, table, recorder, rows):
         recorder.take(table)
         yield from rows.batches()
+    add_missing(one.name, one.files, one.ordered, rows)
     table.finish()
     recorder.take(table)
     recorder.finish()

@@ -183,8 +183,12 @@ class RangeReader:
         )
 
 
-def file_row(capture_set: str, file: CaptureFile, position: int, fates: list[FileResult]) -> tuple[Any, ...]:
-    """The row of a file in the table `files`. fates: of its ranges, which count from its beginning."""
+def file_row(
+    capture_set: str, file: CaptureFile, position: int | None, fates: list[FileResult]
+) -> tuple[Any, ...]:
+    """The row of a file in the table `files`. position: None if it has none in the set. fates: of its ranges,
+    which count from its beginning.
+    """
     trouble = next((fate.trouble for fate in fates if fate.trouble is not None), None)
     notes = [note for fate in fates for note in fate.notes]
     packets = max((fate.packets for fate in fates), default=0)

@@ -29,6 +29,7 @@ from amqpscope.pipeline.inputs import Trouble
 from amqpscope.pipeline.references import Payloads, Referrer, carries_payload, replay, replay_by_time
 from amqpscope.pipeline.rows import Recorder, Rows
 from amqpscope.pipeline.secrets import SecretsAddress, give, secrets_for
+from amqpscope.pipeline.series import add_missing
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
 
 __all__ = ["BLOCKS", "FilePiece", "analyse", "blocks_of", "correlate", "refer"]
@@ -210,4 +211,5 @@ def _files(one: CaptureSet, fates: Iterable[tuple[int, bytes, int, bytes]], rows
             )
             lost = lost or any(code == "capture/dropped" for code, _, _ in notes)
         rows.add_file(file_row(one.name, one.files[position], position, known))
+    add_missing(one.name, one.files, one.ordered, rows)
     return lost

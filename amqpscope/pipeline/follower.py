@@ -39,6 +39,7 @@ from amqpscope.pipeline.inputs import CaptureFile, Trouble
 from amqpscope.pipeline.objects import NotKept, NotLoaded, dumped, loaded
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.rows import Recorder, Rows, RowTerms
+from amqpscope.pipeline.series import add_missing
 from amqpscope.pipeline.tags import Tags
 from amqpscope.reassembly.recent import NOT_KNOWN
 
@@ -228,6 +229,7 @@ class _FollowedSet:
             for _ in reader:
                 recorder.take(self._table)
             rows.add_file(file_row(name, file, place, [reader.fate(recorder.take_file_notes())]))
+        add_missing(name, [file for _, file in (*step.files, *step.empty)], True, rows)
         self._table.finish()
         self._take()
         recorder.finish()

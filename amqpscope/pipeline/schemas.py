@@ -86,7 +86,11 @@ _FILES = TableSchema(
     (
         _SET,
         _CAPTURE,
-        ColumnSchema("position", SMALL, "position of the file in its capture set, from 0"),
+        ColumnSchema(
+            "position",
+            SMALL,
+            "position of the file in its capture set, from 0; null if a number is missing in a series",
+        ),
         ColumnSchema("size", WHOLE, "size of the file in octets"),
         ColumnSchema("compression", TEXT, "gzip, zstd, or empty if the file is not compressed"),
         ColumnSchema(

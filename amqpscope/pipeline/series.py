@@ -1,0 +1,163 @@
+"""Files that are missing in a series: a ring buffer or a rotation numbers its files, and one between two
+others is not among those of the capture set.
+
+    trace_00001_20261129141500.pcapng      dumpcap, tshark, editcap
+    trace_20261129141500_00001.pcapng      dumpcap -b nametimenum:2
+    trace.pcap, trace.pcap1, trace.pcap2   tcpdump -C
+    trace-001.pcap, trace7.pcap.gz         whoever else counts
+
+Nobody is to take a set for complete that is not, so each such file has a row in the table `files`. But a name
+that only looks like a number of a series must not make one: of dates, ports and hosts, some are always
+missing. So files are a series only if the numbers run on by one but for very few, the times of their first
+packets grow with the numbers, and the numbers are not those of a clock: a rotation by time makes no file for
+a time without packets. The first files may be missing, as a ring buffer deletes these.
+"""
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from amqpscope.pipeline.files import FileResult, file_row
+from amqpscope.pipeline.inputs import CaptureFile, Trouble
+from amqpscope.pipeline.rows import Rows
+
+__all__ = ["add_missing", "missing_files"]
+
+_FEWEST: Final = 4
+"""Files with packets that make a series."""
+
+_SHARE: Final = 10
+"""One file of so many may be missing; one always may."""
+
+_DETAIL: Final = "no file with this number is among the inputs, but the numbers before and after it are"
+
+_COMPRESSED: Final = re.compile(r"\.(?:gz|zst|zstd)$")
+
+_STAMPED: Final = re.compile(r"(?P<stem>.*_)(?P<number>\d{5,9})_(?P<stamp>\d{14})(?P<rest>\.[^.]*|)")
+_STAMPED_BEFORE: Final = re.compile(r"(?P<stem>.*_)(?P<stamp>\d{14})_(?P<number>\d{5,9})(?P<rest>\.[^.]*|)")
+"""As dumpcap names files. Whatever else ends with a number has a shorter one: longer ones are dates."""
+
+_NUMBERED: Final = (re.compile(r"(.*\D|)(\d{1,5})(\.[A-Za-z]+)"), re.compile(r"(.*\D)(\d{1,5})()"))
+
+_AFTER_DIGITS: Final = re.compile(r"\d[-_. :T]*$")
+"""Ends what is before the last part of a date, a time or an address."""
+
+_UNITS: Final = (60, 3600, 86400)
+"""Seconds in what a clock counts."""
+
+_ZONE: Final = 900
+"""Time zones differ by multiples of so many seconds."""
+
+
+class _Member(NamedTuple):
+    """A file of what may be a series. text: its number as it is written. stamp: the time in its name."""
+
+    number: int
+    text: str
+    stamp: str
+    ending: str
+    file: CaptureFile
+
+
+def missing_files(files: Iterable[CaptureFile], ordered: bool) -> list[CaptureFile]:
+    """The files that are missing between those of a capture set, in the order of their names.
+
+    ordered: the files of the set do not overlap in time. If they do, or may, only names as dumpcap gives them
+    are taken for those of a series.
+    """
+    series: dict[tuple[str, str, bool], list[_Member]] = {}
+    plain: dict[str, CaptureFile] = {}
+    for file in files:
+        folder, slash, name = file.capture.rpartition("/")
+        ending = _COMPRESSED.search(name)
+        suffix = ending.group() if ending else ""
+        name = name.removesuffix(suffix)
+        plain[folder + slash + name] = file
+        for pattern, before in ((_STAMPED, False), (_STAMPED_BEFORE, True)):
+            match = pattern.fullmatch(name)
+            if match is not None:
+                stem, number, stamp, rest = (match[part] for part in ("stem", "number", "stamp", "rest"))
+                key = (f"{folder}{slash}{stem}*_" if before else folder + slash + stem, rest, not before)
+                series.setdefault(key, []).append(_Member(int(number), number, stamp, suffix, file))
+                break
+        else:
+            for numbered in _NUMBERED:
+                match = numbered.fullmatch(name)
+                if match is not None and not _AFTER_DIGITS.search(match[1]):
+                    key = (folder + slash + match[1], match[3], False)
+                    series.setdefault(key, []).append(_Member(int(match[2]), match[2], "", suffix, file))
+                    break
+    found: list[CaptureFile] = []
+    for (stem, rest, stamp_behind), members in series.items():
+        stamped = bool(members[0].stamp)
+        if not stamped and not ordered:
+            continue
+        if not rest and stem in plain and not any(one.text.startswith("0") for one in members):
+            members.append(_Member(0, "0", "", "", plain[stem]))  # tcpdump numbers all but the first
+        for run in _runs(members) if stamped else [members]:
+            for number, of in _between(run, stamped):
+                behind = f"_*{rest}" if stamp_behind else rest
+                name = f"{stem}{number}{behind}{of.ending}"
+                found.append(CaptureFile(name, name, 0, trouble=Trouble("missing", _DETAIL)))
+    return sorted(found)
+
+
+def _runs(members: list[_Member]) -> list[list[_Member]]:
+    """Files with times in their names, as each start of a program has made them: it counts from the first
+    number again.
+    """
+    runs: list[list[_Member]] = []
+    for one in sorted(members, key=lambda one: (one.stamp, one.number)):
+        if not runs or (one.number <= 1 and one.number <= runs[-1][-1].number):
+            runs.append([])
+        runs[-1].append(one)
+    return runs
+
+
+def _between(members: list[_Member], stamped: bool) -> list[tuple[str, _Member]]:
+    """The numbers that are missing, as they would be written, each with the file before it; none if this is
+    no series.
+    """
+    there: dict[int, _Member] = {}
+    for one in members:
+        if there.setdefault(one.number, one).stamp != one.stamp:
+            return []
+        # If there is another one, it is the same file, compressed.
+    numbers = sorted(there)
+    width = max((len(one.text) for one in members if one.text.startswith("0")), default=1)
+    readable = [there[number] for number in numbers if there[number].file.first_time]
+    times = [one.file.first_time for one in readable]
+    allowed = max(len(readable) // _SHARE, 1)
+    lacking = numbers[-1] - numbers[0] + 1 - len(numbers)
+    if (
+        len(readable) < _FEWEST
+        or not 0 < lacking <= allowed
+        or any(one.text != str(one.number).zfill(width) for one in members)
+        or any(one >= other for one, other in pairwise(times))
+        or (not stamped and _of_a_clock(readable))
+    ):
+        return []
+    found: list[tuple[str, _Member]] = []
+    before = there[numbers[0]]
+    for number in range(numbers[0], numbers[-1]):
+        before = there.get(number, before)
+        if number not in there:
+            found.append((str(number).zfill(width), before))
+    return found
+
+
+def _of_a_clock(members: list[_Member]) -> bool:
+    """Whether the numbers go with the minutes, hours or days at which the files begin, in some time zone."""
+    for unit in _UNITS:
+        for zone in range(0, unit, _ZONE):
+            begins = [(one.file.first_time // 10**9 + zone) // unit for one in members]
+            if len({begin - one.number for begin, one in zip(begins, members, strict=True)}) == 1:
+                return True
+    return False
+
+
+def add_missing(name: str, files: Iterable[CaptureFile], ordered: bool, rows: Rows) -> None:
+    """The rows of the files that are missing in a capture set of this name. They have no position in it."""
+    for file in missing_files(files, ordered):
+        rows.add("files", file_row(name, file, None, [FileResult(file.trouble, 0, 0, [])]))
