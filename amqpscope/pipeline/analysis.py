@@ -199,7 +199,8 @@ class Analysis:
                 counts += one.earlier
         if added is not None:
             added = added._replace(replaced=added.replaced | followed.anew, gone=added.gone | opened)
-        gone = counts["missing",] - sum(not_there(file) for one in self.plan.sets for file in one.files)
+        found = [file for one in (*self.plan.sets, *(of.one for of in followed.sets)) for file in one.files]
+        gone = counts["missing",] - sum(not_there(file) for file in found)
         if not every and not counts["file", "ok"] + counts["file", "partial"]:
             lake.abandon()
             raise PipelineError(f"{lake.name}: nothing is replaced: none of the files could be read")

@@ -254,3 +254,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     cut(folder, 6)
     result = amqpscope(capsys, "pipeline", "run", folder, *usual, "--append")
     assert (result.status, result.err.count(f": {name}\n")) == (0, 1)
+
+
+def test_a_link_to_nothing_among_captures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was not there before, so it has not vanished meanwhile; also where the set is followed."""
+    folder, lake = tmp_path / "c", tmp_path / "lake"
+    cut(folder, 1, 2)
+    (folder / "link.pcap").symlink_to(tmp_path / "nothing")
+    usual = ("--out", lake, "--engine", "pool", "--append", "--no-config", "--fail-on", "never", "--quiet")
+    for number in (3, 4, 5):
+        result = amqpscope(capsys, "pipeline", "run", folder, *usual)
+        assert (result.status, result.err) == (0, "amqpscope: 1 file in directories is no capture\n")
+        assert [row[0] for row in troubles(lake)] == ["link.pcap"]
+        cut(folder, number)
