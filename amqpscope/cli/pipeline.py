@@ -286,6 +286,10 @@ def run(
         need_extra("lake", "pyarrow", "deltalake", "librt")
     else:
         need_spark()
+    from amqpscope.pipeline.lake import Lake
+
+    if not explain:
+        Lake(out).refuse()  # before all else is imported: whoever has to wait is to know it soon
     from amqpscope.cli.spark_progress import progress
     from amqpscope.pipeline import session
     from amqpscope.pipeline.appending import addition_to, day_of, shaping_options, tables_to_add
@@ -293,7 +297,6 @@ def run(
     from amqpscope.pipeline.failure import PipelineError
     from amqpscope.pipeline.following import AppendedSets
     from amqpscope.pipeline.inputs import escaped
-    from amqpscope.pipeline.lake import Lake
     from amqpscope.pipeline.planner import make_plan, pool_plan
     from amqpscope.pipeline.rows import RowTerms
     from amqpscope.pipeline.series import missing_files
@@ -306,8 +309,6 @@ def run(
     policy = Policy(settings, given_of(findings, rules, status, diagnoses), today())
     octets = split * 1024 * 1024
     chosen = chosen_tables(wanted, policy)
-    if not explain:
-        Lake(out).refuse()
     analysis = None
     added = None
     unreadable = False
