@@ -31,7 +31,8 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.pcapng import PcapngReader
 from amqpscope.input.garbage import calm_collector
 from amqpscope.layers.secrets import Secrets, SecretsSource
-from amqpscope.pipeline.chain import table_for
+from amqpscope.pipeline.capture_set import CaptureSet
+from amqpscope.pipeline.chain import read_set, table_for
 from amqpscope.pipeline.discretion import Discreet
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import FileResult, Range, RangeReader, file_row, whole
@@ -100,6 +101,13 @@ class _Asked(SecretsSource):
         return False
 
 
+class _SecretsCameLate(PipelineError):
+    """A connection that was read may have needed them."""
+
+
+_LATE_SECRETS: Final = "a file has secrets of TLS that an earlier connection may have needed"
+
+
 class _FollowedSet:
     """The analysis of a capture set that is not over."""
 
@@ -117,10 +125,11 @@ class _FollowedSet:
         self._state: tuple[Any, ...] | None = None  # of its reader
         self._parent = os.getppid()
         self._counted: Counter[tuple[str, ...]] = Counter()  # of what is final
+        self._unable = False  # it was read as a whole, and cannot be followed
 
     def keep(self) -> bytes:
         """The state. NotKept: there can be none."""
-        if self._secrets.given:
+        if self._secrets.given or self._unable:
             raise NotKept("the files have secrets of TLS")
         fates = [[tuple(fate) for fate in fates] for fates in self._fates]
         read = (self._captures, fates, self._octets, self._state)
@@ -163,10 +172,18 @@ class _FollowedSet:
 
     def step(self, step: Step) -> Done:
         """Read what is new, and write its rows. Raises PipelineError if the set cannot be followed on."""
+        if self._unable:
+            raise PipelineError(_LATE_SECRETS)
         final = PartWriter(step.staging, step.stem, self._terms.tags)
         files = [file for _, file in step.files]
-        for position in range(max(len(self._fates) - 1, 0), len(files)):
-            self._read(files, position, final)
+        first = not self._fates
+        try:
+            for position in range(max(len(self._fates) - 1, 0), len(files)):
+                self._read(files, position, final)
+        except _SecretsCameLate:
+            if first:
+                return self._as_a_whole(step)
+            raise
         self._write(final, True)
         parts = final.close()
         counts = Counter(self._rows.counts)
@@ -176,6 +193,20 @@ class _FollowedSet:
         done: Done = pickle.loads(_in_a_fork(lambda: self._end(step)))  # noqa: S301  made by the fork
         counts.update(done.counts)
         return done._replace(final=parts, counts=counts, earlier=earlier)
+
+    def _as_a_whole(self, step: Step) -> Done:
+        """All rows of the set, as of one that is not followed: it cannot be, from here on."""
+        self._unable = True
+        files = sorted([*step.files, *step.empty], key=lambda placed: placed[0])
+        rows = Rows(self._terms.tables, self._terms.terms)
+        writer = PartWriter(step.staging, f"{step.stem}-whole", self._terms.tags)
+        one = CaptureSet(self._terms.name, tuple(file for _, file in files))
+        for batches in (read_set(one, rows), rows.batches(True)):
+            for table, batch in batches:
+                writer.write(table, batch)
+        for number in rows.rulings.used:
+            rows.counts["allowed", str(number)] += 1
+        return Done([], writer.close(), rows.counts, Counter())
 
     def _read(self, files: list[CaptureFile], position: int, writer: PartWriter) -> None:
         """Read what is new in a file. The last file may still grow."""
@@ -200,7 +231,7 @@ class _FollowedSet:
             why = "nothing of it can be read" if fate.trouble is None else fate.trouble.detail
             raise PipelineError(f"{file.capture}: {why}")
         if self._missing.asked and self._secrets.given:
-            raise PipelineError("a file has secrets of TLS that an earlier connection may have needed")
+            raise _SecretsCameLate(_LATE_SECRETS)
         self._fates[position].append(fate)
         self._octets = file.size
         kind = "pcapng" if isinstance(reader.reader, PcapngReader) else "pcap"

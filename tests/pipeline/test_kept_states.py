@@ -12,15 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from layers.test_tls import recorded, talk
+from layers.test_tls_secrets import capture_of, secrets_block
 from pipeline.test_following import rotated, same_as_one_run
 from pipeline.test_state import Attack
 from support.commands import Result, amqpscope
 from support.damage import packets_in, written
 from support.in_process import KILL, watch_of
 from support.lakes import CAPTURES, contents
+from support.tls import Ends
 
+from amqpscope.pipeline import PipelineError, following, session, states
 from amqpscope.pipeline import lease as lease_of_lakes
-from amqpscope.pipeline import states
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.compaction import compact_tables
 from amqpscope.pipeline.inputs import CaptureFile
@@ -113,6 +116,84 @@ def test_the_command(tmp_path: Path, added: Added) -> None:
     assert octets_read(tmp_path) == sizes and same_as_one_run(tmp_path)
     assert "4 files in the lake already" in added().err
     assert len(octets_read(tmp_path)) == 4
+
+
+@pytest.mark.parametrize("most", [None, 100])
+def test_the_first_run_with_spark(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int | None,
+) -> None:
+    """It keeps the state of a set that is not large, and needs no Spark for it; a large one is Spark's."""
+    if most is None:
+        monkeypatch.setattr(session, "start", None)
+    else:
+        request.getfixturevalue("lent")
+        monkeypatch.setattr(following, "_AT_ONCE", most)
+    octets = TEN.read_bytes()
+    parts = [len(octets) // 2, len(octets)]
+    command = (
+        "pipeline",
+        "run",
+        tmp_path / "in",
+        "--out",
+        tmp_path / "lake",
+        "--append",
+        "-q",
+        "--no-config",
+    )
+    for size in parts:
+        grow(tmp_path, octets[:size])
+        assert amqpscope(capsys, *command).status in (0, 1)
+        assert (tmp_path / "lake" / "_state").exists() == (most is None or size == parts[1])
+    assert octets_read(tmp_path) == [parts[0], parts[1] if most else parts[1] - parts[0]]
+    assert same_as_one_run(tmp_path)
+
+
+@pytest.mark.parametrize("given", [["--master", "local[2]"], ["--conf", "a.b=c"], ["--plan", "chain"]])
+def test_who_asks_for_spark_gets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: list[str]
+) -> None:
+    def refused(*_: object) -> None:
+        raise PipelineError("asked for")
+
+    monkeypatch.setattr(session, "start", refused)
+    grow(tmp_path, TEN.read_bytes())
+    command = (
+        "pipeline",
+        "run",
+        tmp_path / "in",
+        "--out",
+        tmp_path / "lake",
+        "--append",
+        "-q",
+        "--no-config",
+    )
+    assert amqpscope(capsys, *command, *given).err == "amqpscope: asked for\n"
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_secrets_behind_what_needs_them(tmp_path: Path, added: Added, earlier: bool) -> None:
+    """The set is read as a whole: as a new one, and after a change, with and without a state."""
+    pytest.importorskip("cryptography")
+    recording = recorded(talk(), Ends.make("1.3"))
+    usual = ("--allow-empty", "--no-config")
+    octets = capture_of(recording).capture.pcapng()
+    if earlier:
+        grow(tmp_path, octets)
+        added(*usual)
+        assert len(list((tmp_path / "lake" / "_state").iterdir())) == 1
+    octets += secrets_block(recording.keylog)
+    grow(tmp_path, octets)
+    said = added(*usual).err
+    assert "no state is kept: the files have secrets of TLS" in said
+    assert same_as_one_run(tmp_path)
+    grow(tmp_path, octets + octets)
+    added(*usual)
+    assert same_as_one_run(tmp_path)
+    assert {row["protocol"] for row in contents(tmp_path / "lake")["connections"]} == {"amqp10"}
 
 
 def test_without_states(tmp_path: Path, added: Added) -> None:
