@@ -312,7 +312,9 @@ def run(
     analysis = None
     added = None
     unreadable = False
-    followed = AppendedSets(set_by, append and not explain, pooled)
+    # Where nobody asks for Spark in particular, sets that are not large need none.
+    usual = not (master or configuration) and plan is PlanChoice.auto and _local_cores(None) > 0
+    followed = AppendedSets(set_by, append and not explain, pooled or usual)
     try:
         with progress(quiet or explain) as shown:
             secrets = decoding.secrets(settings)

@@ -149,9 +149,9 @@ class Followers:
         for one in sets:
             source = self._source_of(one.files[0].capture)
             parts = FollowedFiles.of(one)
-            ready = (
-                (self._at_once or one.name in changed) and source in files and source not in self._followed
-            )
+            small = parts is not None and parts.octets <= _AT_ONCE
+            ready = one.name in changed or (self._at_once and small)
+            ready = ready and source in files and source not in self._followed
             if source in self._put_off or parts is None or not ready or not self._room():
                 self._put_off.discard(source)
                 rest.append(one)
