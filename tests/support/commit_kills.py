@@ -43,6 +43,9 @@ _TESTS = Path(__file__).resolve().parents[1]
 _LONGEST = 0.6
 """Seconds of processor time after which a process is killed at the latest; a few commits."""
 
+_IN_A_LAKE = 25
+"""Kills in one lake, of many."""
+
 
 def _commit(lake: Lake) -> None:
     """A run that writes its own name into all rows."""
@@ -88,11 +91,9 @@ def _readers(lake: Path) -> dict[str, dict[str, list[str]]]:
     return seen
 
 
-def kills(
-    lake: Path, number: int, seed: str = "kills", show: bool = False, spark: Any = None
-) -> Counter[str]:
+def kills(lake: Path, number: int, seed: str = "kills", spark: Any = None) -> Counter[str]:
     """Kill so many processes; gives how often what was found. AssertionError if a reader sees what it may
-    not. show: print what was found after each kill. spark: a session, whose data frames are looked at, too.
+    not. spark: a session, whose data frames are looked at, too.
     """
     random = Random(seed)
     lease._SETTLED = 0.0
@@ -131,8 +132,6 @@ def kills(
         found["older Spark frames read"] += _read_again(frames, before.name)
         _commit(Lake(str(lake)))  # which would be refused if the dead process still held the lease
         found["older Spark frames read"] += _read_again(frames, before.name)
-        if show:
-            print(dict(found), flush=True)
     return found
 
 
@@ -159,5 +158,13 @@ if __name__ == "__main__":
         session = start("local[1]")
     elif len(sys.argv) == 3:
         _until_killed(*sys.argv[1:])
-    with tempfile.TemporaryDirectory() as folder:
-        kills(Path(folder) / "lake", int((sys.argv[1:] or ["200"])[0]), str(os.getpid()), True, session)
+    total: Counter[str] = Counter()
+    left = int((sys.argv[1:] or ["200"])[0])
+    while left > 0:
+        # A lake anew now and then: the more runs it has, the longer a commit takes, and fewer end in time.
+        with tempfile.TemporaryDirectory() as folder:
+            total += kills(
+                Path(folder) / "lake", min(left, _IN_A_LAKE), f"{os.getpid()} {left}", spark=session
+            )
+        left -= _IN_A_LAKE
+        print(dict(total), flush=True)
