@@ -13,6 +13,7 @@ packets grow with the numbers, and the numbers are not those of a clock: a rotat
 a time without packets. The first files may be missing, as a ring buffer deletes these.
 """
 
+import datetime
 import re
 from collections.abc import Iterable
 from itertools import pairwise
@@ -43,7 +44,7 @@ _NUMBERED: Final = (re.compile(r"(.*\D|)(\d{1,5})(\.[A-Za-z]+)"), re.compile(r"(
 _AFTER_DIGITS: Final = re.compile(r"\d[-_. :T]*$")
 """Ends what is before the last part of a date, a time or an address."""
 
-_UNITS: Final = (60, 3600, 86400)
+_UNITS: Final = (60, 3600, 86_400, 7 * 86_400)
 """Seconds in what a clock counts."""
 
 _ZONE: Final = 900
@@ -148,13 +149,30 @@ def _between(members: list[_Member], stamped: bool) -> list[tuple[str, _Member]]
 
 
 def _of_a_clock(members: list[_Member]) -> bool:
-    """Whether the numbers go with the minutes, hours or days at which the files begin, in some time zone."""
-    for unit in _UNITS:
-        for zone in range(0, unit, _ZONE):
-            begins = [(one.file.first_time // 10**9 + zone) // unit for one in members]
-            if len({begin - one.number for begin, one in zip(begins, members, strict=True)}) == 1:
-                return True
-    return False
+    """Whether the numbers go with the minutes, hours, days, weeks or months in which the files begin, in some
+    time zone.
+    """
+    seconds = [one.file.first_time // 10**9 for one in members]
+    if _as_numbered(members, map(_month, seconds)):
+        return True
+    return any(
+        _as_numbered(members, ((second + zone) // unit for second in seconds))
+        for unit in _UNITS
+        for zone in range(0, unit, _ZONE)
+    )
+
+
+def _month(second: int) -> int:
+    """A number for the month of a time, in UTC."""
+    date = datetime.datetime.fromtimestamp(second, datetime.UTC)
+    return date.year * 12 + date.month
+
+
+def _as_numbered(members: list[_Member], counted: Iterable[int]) -> bool:
+    """Whether these numbers differ as those of the files do."""
+    apart = (number - one.number for number, one in zip(counted, members, strict=True))
+    first = next(apart)
+    return all(one == first for one in apart)
 
 
 def add_missing(name: str, files: Iterable[CaptureFile], ordered: bool, rows: Rows) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,7 @@ def test_what_is_no_series(names: list[str]) -> None:
     assert missing(*(names[0].format(number) for number in names[1:])) == []
 
 
-@pytest.mark.parametrize(("unit", "first"), [(60, 0), (3600, 0), (86_400, 0), (3600, 9)])
+@pytest.mark.parametrize(("unit", "first"), [(60, 0), (3600, 0), (86_400, 0), (3600, 9), (604_800, 20)])
 def test_the_numbers_of_a_clock(unit: int, first: int) -> None:
     """A rotation by time makes no file for a time without packets."""
     base = BEGIN // SECOND // unit * unit
@@ -120,6 +121,17 @@ def test_the_numbers_of_a_clock(unit: int, first: int) -> None:
     assert missing_files(found, True) == []
     moved = [file._replace(first_time=file.first_time // unit) for file in found]
     assert [file.capture for file in missing_files(moved, True)] == [f"/c/t-{first + 3:02}.pcap"]
+
+
+def test_the_numbers_of_months() -> None:
+    months = [(number, datetime.datetime(2026, number, 3, tzinfo=datetime.UTC)) for number in (1, 2, 4, 5)]
+    found = [
+        CaptureFile(f"/c/t-{n:02}.pcap", "", 100, first_time=int(begin.timestamp()) * SECOND)
+        for n, begin in months
+    ]
+    assert missing_files(found, True) == []
+    later = found[3]._replace(first_time=found[3].first_time + 40 * 24 * HOUR)
+    assert len(missing_files([*found[:3], later], True)) == 1
 
 
 def test_files_that_overlap() -> None:
