@@ -35,8 +35,8 @@ _DETAIL: Final = "no file with this number is among the inputs, but the numbers 
 
 _COMPRESSED: Final = re.compile(r"\.(?:gz|zst|zstd)$")
 
-_STAMPED: Final = re.compile(r"(?P<stem>.*_)(?P<number>\d{5,9})_(?P<stamp>\d{14})(?P<rest>\.[^.]*|)")
-_STAMPED_BEFORE: Final = re.compile(r"(?P<stem>.*_)(?P<stamp>\d{14})_(?P<number>\d{5,9})(?P<rest>\.[^.]*|)")
+_STAMPED: Final = re.compile(r"(.*_)(\d{5,9})_(\d{14})(\.[^.]*|)")
+_STAMPED_BEFORE: Final = re.compile(r"(.*_)(\d{14})_(\d{5,9})(\.[^.]*|)")
 """As dumpcap names files. Whatever else ends with a number has a shorter one: longer ones are dates."""
 
 _NUMBERED: Final = (re.compile(r"(.*\D|)(\d{1,5})(\.[A-Za-z]+)"), re.compile(r"(.*\D)(\d{1,5})()"))
@@ -49,6 +49,14 @@ _UNITS: Final = (60, 3600, 86_400, 7 * 86_400)
 
 _ZONE: Final = 900
 """Time zones differ by multiples of so many seconds."""
+
+
+class _Series(NamedTuple):
+    """What the names of a series have in common, before and behind the number. stamped: they have times."""
+
+    before: str
+    behind: str
+    stamped: bool
 
 
 class _Member(NamedTuple):
@@ -67,41 +75,48 @@ def missing_files(files: Iterable[CaptureFile], ordered: bool) -> list[CaptureFi
     ordered: the files of the set do not overlap in time. If they do, or may, only names as dumpcap gives them
     are taken for those of a series.
     """
-    series: dict[tuple[str, str, bool], list[_Member]] = {}
-    plain: dict[str, CaptureFile] = {}
+    series: dict[_Series, list[_Member]] = {}
+    unnumbered: dict[str, CaptureFile] = {}
     for file in files:
-        folder, slash, name = file.capture.rpartition("/")
-        ending = _COMPRESSED.search(name)
+        ending = _COMPRESSED.search(file.capture)
         suffix = ending.group() if ending else ""
-        name = name.removesuffix(suffix)
-        plain[folder + slash + name] = file
-        for pattern, before in ((_STAMPED, False), (_STAMPED_BEFORE, True)):
-            match = pattern.fullmatch(name)
-            if match is not None:
-                stem, number, stamp, rest = (match[part] for part in ("stem", "number", "stamp", "rest"))
-                key = (f"{folder}{slash}{stem}*_" if before else folder + slash + stem, rest, not before)
-                series.setdefault(key, []).append(_Member(int(number), number, stamp, suffix, file))
-                break
-        else:
-            for numbered in _NUMBERED:
-                match = numbered.fullmatch(name)
-                if match is not None and not _AFTER_DIGITS.search(match[1]):
-                    key = (folder + slash + match[1], match[3], False)
-                    series.setdefault(key, []).append(_Member(int(match[2]), match[2], "", suffix, file))
-                    break
-    found: list[CaptureFile] = []
-    for (stem, rest, stamp_behind), members in series.items():
-        stamped = bool(members[0].stamp)
-        if not stamped and not ordered:
+        name = file.capture.removesuffix(suffix)
+        unnumbered[name] = file
+        found = _numbered(name)
+        if found is not None:
+            of, text, stamp = found
+            series.setdefault(of, []).append(_Member(int(text), text, stamp, suffix, file))
+    missing: list[CaptureFile] = []
+    for of, members in series.items():
+        if not of.stamped and not ordered:
             continue
-        if not rest and stem in plain and not any(one.text.startswith("0") for one in members):
-            members.append(_Member(0, "0", "", "", plain[stem]))  # tcpdump numbers all but the first
-        for run in _runs(members) if stamped else [members]:
-            for number, of in _between(run, stamped):
-                behind = f"_*{rest}" if stamp_behind else rest
-                name = f"{stem}{number}{behind}{of.ending}"
-                found.append(CaptureFile(name, name, 0, trouble=Trouble("missing", _DETAIL)))
-    return sorted(found)
+        first = unnumbered.get(of.before)
+        if not of.behind and first is not None and not any(one.text.startswith("0") for one in members):
+            members.append(_Member(0, "0", "", "", first))  # tcpdump numbers all but the first
+        for run in _runs(members) if of.stamped else [members]:
+            for text, member in _between(run, of.stamped):
+                name = f"{of.before}{text}{of.behind}{member.ending}"
+                missing.append(CaptureFile(name, name, 0, trouble=Trouble("missing", _DETAIL)))
+    return sorted(missing)
+
+
+def _numbered(path: str) -> tuple[_Series, str, str] | None:
+    """The series that a name may belong to, its number there, and its time; None if it has no number."""
+    folder, slash, name = path.rpartition("/")
+    place = folder + slash
+    match = _STAMPED.fullmatch(name)
+    if match is not None:
+        stem, number, stamp, rest = match.groups()
+        return _Series(place + stem, f"_*{rest}", True), number, stamp
+    match = _STAMPED_BEFORE.fullmatch(name)
+    if match is not None:
+        stem, stamp, number, rest = match.groups()
+        return _Series(f"{place}{stem}*_", rest, True), number, stamp
+    for pattern in _NUMBERED:
+        match = pattern.fullmatch(name)
+        if match is not None and not _AFTER_DIGITS.search(match[1]):
+            return _Series(place + match[1], match[3], False), match[2], ""
+    return None
 
 
 def _runs(members: list[_Member]) -> list[list[_Member]]:
