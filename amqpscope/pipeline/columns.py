@@ -29,6 +29,7 @@ __all__ = [
     "Words",
     "array_of",
     "batch_of",
+    "scalar_of",
     "without_dictionaries",
 ]
 
@@ -319,9 +320,11 @@ class Words(Column):
         self._numbers: BytesWriter = BytesWriter()
         self._codes: dict[str, int] = {}
         self._words: Texts = Texts()
-        # Nearly always the next one's, too.
+        # The last text, and the last other one: mostly the next one is one of them.
         self._last: str | None = None
         self._code: i64 = 0
+        self._other: str | None = None
+        self._other_code: i64 = 0
 
     def say(self, row: i64, word: str | None) -> None:
         """The text in a row, which stands behind all rows with one."""
@@ -337,6 +340,14 @@ class Words(Column):
         self.size = row + 1
 
     def _look_up(self, word: str) -> None:
+        other = self._other
+        other_code = self._other_code
+        self._other = self._last
+        self._other_code = self._code
+        if word is other:
+            self._last = word
+            self._code = other_code
+            return
         code = self._codes.get(word)
         if code is None:
             code = len(self._codes)
@@ -358,7 +369,7 @@ class Words(Column):
         words = self._words.take(len(self._codes), kind.value_type)
         self._numbers = BytesWriter()
         self._codes = {}
-        self._last = None
+        self._last = self._other = None
         indices = pa.Array.from_buffers(pa.int32(), rows, [valid, pa.py_buffer(numbers)])
         return pa.DictionaryArray.from_arrays(indices, words, safe=False)
 
@@ -567,6 +578,11 @@ def array_of(values: list[Any], kind: Any) -> Any:
             column.give(row, value)
         row += 1
     return column.take(row, kind)
+
+
+def scalar_of(value: Any, kind: Any) -> Any:
+    """This value as Arrow has it. `pa.scalar` makes the same, but imports pandas first, as `pa.array` does."""
+    return array_of([value], kind)[0]
 
 
 def batch_of(rows: list[tuple[Any, ...]], schema: Any) -> Any:

@@ -6,11 +6,13 @@ given up, when its session ends or its channel is begun anew, or when too many a
 is given out as it is.
 """
 
+from typing import Final
+
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wire import i64
 
-__all__ = ["MAX_UNSETTLED", "DeliveryLog", "DeliveryRow", "give_out"]
+__all__ = ["MAX_UNSETTLED", "DeliveryLog", "DeliveryRow", "OpenDeliveries"]
 
 MAX_UNSETTLED = 65_536
 """Unsettled deliveries followed of one connection: more than brokers and clients let run up."""
@@ -21,6 +23,7 @@ class DeliveryRow:
 
     id, tag: by which it is settled, as far as the protocol has them. link, address: where it goes. transfers,
     payload: the frames that carry it, and their octets of it. settled_by: the peer that settled first, or "".
+    number: deliveries of the connection that began before.
     """
 
     def __init__(self, record: FrameRecord, link: Link | None) -> None:
@@ -43,7 +46,7 @@ class DeliveryRow:
         self.settled_by: str = ""
         self.settled_packet: i64 = 0
         self.settled_time: i64 = 0
-        self.over: bool = False
+        self.number: i64 = 0
 
     def settle(self, record: FrameRecord) -> None:
         """It is settled by the sender of this frame, if by nobody before."""
@@ -63,6 +66,84 @@ class DeliveryRow:
         return self.place if self.link is None else self.link.address
 
 
+class OpenDeliveries:
+    """The rows of deliveries that are not over.
+
+    A row is found by its *group*, the session or the channel of the delivery, and by the object that stands
+    for the delivery there.
+    """
+
+    def __init__(self) -> None:
+        self._most: i64 = MAX_UNSETTLED
+        self._begun: i64 = 0
+        self._open: i64 = 0
+        self._groups: dict[object, dict[object, DeliveryRow]] = {None: {}}
+        # The group of the last question: mostly the next one's, too. No other one is without rows.
+        self._group: object = None
+        self._rows: dict[object, DeliveryRow] = self._groups[None]
+
+    def add(self, group: object, delivery: object, row: DeliveryRow) -> None:
+        """A delivery has begun."""
+        if group is not self._group:
+            self._turn_to(group)
+        row.number = self._begun
+        self._begun += 1
+        self._open += 1
+        self._rows[delivery] = row
+
+    def find(self, group: object, delivery: object) -> DeliveryRow | None:
+        """The row of a delivery; None if it has none, or none any more."""
+        if group is not self._group:
+            self._turn_to(group)
+        return self._rows.get(delivery)
+
+    def remove(self, group: object, delivery: object) -> None:
+        """A delivery that has a row is over."""
+        if group is not self._group:
+            self._turn_to(group)
+        del self._rows[delivery]
+        self._open -= 1
+
+    def drop(self, group: object) -> list[DeliveryRow]:
+        """The rows of a group, which is over, by their age. They are removed."""
+        if group is not self._group:
+            self._turn_to(group)
+        rows = list(self._rows.values())
+        self._rows.clear()
+        self._open -= len(rows)
+        return rows
+
+    def surplus(self) -> list[DeliveryRow]:
+        """The oldest rows, if there are too many. They are removed."""
+        if self._open <= self._most:
+            return []
+        oldest = self.all_rows()[: max(1, self._most // _AT_ONCE)]
+        numbers = {row.number for row in oldest}
+        for rows in self._groups.values():
+            for delivery in [of for of, row in rows.items() if row.number in numbers]:
+                del rows[delivery]
+        self._open -= len(oldest)
+        return oldest
+
+    def all_rows(self) -> list[DeliveryRow]:
+        """The rows, by their age."""
+        return sorted((row for rows in self._groups.values() for row in rows.values()), key=_age)
+
+    def _turn_to(self, group: object) -> None:
+        if not self._rows:
+            del self._groups[self._group]
+        self._group = group
+        self._rows = self._groups.setdefault(group, {})
+
+
+def _age(row: DeliveryRow) -> int:
+    return int(row.number)
+
+
+_AT_ONCE: Final = 64
+"""To find the oldest rows means to look at all of them: one part in so many is removed at a time."""
+
+
 class DeliveryLog:
     """The deliveries of one connection under way."""
 
@@ -73,13 +154,3 @@ class DeliveryLog:
     def finish(self) -> list[DeliveryRow]:
         """The connection is over: those that nobody settled."""
         return []
-
-
-def give_out(deliveries: list[DeliveryRow]) -> list[DeliveryRow]:
-    """Those of them that were not given out yet; now they are."""
-    given: list[DeliveryRow] = []
-    for delivery in deliveries:
-        if not delivery.over:
-            delivery.over = True
-            given.append(delivery)
-    return given

@@ -7,11 +7,8 @@ delivery. Octets that were not captured hide how many were published: from there
 can be said to belong to a message.
 """
 
-from collections import OrderedDict
-
 from amqpscope.model.records import FrameRecord
-from amqpscope.pipeline import deliveries as shared
-from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow
+from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow, OpenDeliveries
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
@@ -57,25 +54,35 @@ class Amqp091Log(DeliveryLog):
         return over
 
     def finish(self) -> list[DeliveryRow]:
-        for content in list(self._events.rows):
-            self._events.give_out(content)
+        self._events.give_out_all(self._events.open.all_rows())
         return self._events.over
 
 
+class _ContentRow(DeliveryRow):
+    """A delivery, and the content that carries it."""
+
+    def __init__(self, record: FrameRecord, content: SentContent) -> None:
+        super().__init__(record, None)
+        self.content: SentContent = content
+
+
 class _Events(Listener091):
-    """Makes the rows. rows: those that are not over, in order of age. over: those that are."""
+    """Makes the rows. open: those that are not over, by channel and content. over: those that are."""
 
     def __init__(self) -> None:
         self.over: list[DeliveryRow] = []
-        self.rows: OrderedDict[SentContent, DeliveryRow] = OrderedDict()
-        self._of_channel: dict[Channel | None, dict[SentContent, None]] = {}
-        # What is to be settled, with the content that carries it.
-        self._unsettled: dict[object, SentContent] = {}
+        self.open: OpenDeliveries = OpenDeliveries()
+        # What is to be settled.
+        self._unsettled: dict[object, _ContentRow] = {}
+        # Where the last delivery went: mostly the next one, too.
+        self._exchange: str | None = None
+        self._key: str | None = None
+        self._place: str | None = None
 
     def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
         if isinstance(method, BasicReturn):
             return
-        row = DeliveryRow(record, None)
+        row = _ContentRow(record, content)
         exchange: str | None = None
         key: str | None = None
         if isinstance(method, BasicPublish):
@@ -87,26 +94,29 @@ class _Events(Listener091):
         elif isinstance(method, BasicGetOk):
             exchange, key = method.exchange, method.routing_key
             row.id = method.delivery_tag
-        row.place = f"{exchange}/{key or ''}" if exchange else key
-        self.rows[content] = row
-        self._of_channel.setdefault(content.channel, {})[content] = None
+        if exchange != self._exchange or key != self._key:
+            self._exchange, self._key = exchange, key
+            self._place = f"{exchange}/{key or ''}" if exchange else key
+        row.place = self._place
+        self.open.add(content.channel, content, row)
         if content.delivery is not None and not content.delivery.no_ack:
-            self._unsettled[content.delivery] = content
-        if len(self.rows) > shared.MAX_UNSETTLED:
-            self.give_out(next(iter(self.rows)))
+            self._unsettled[content.delivery] = row
+        surplus = self.open.surplus()
+        if surplus:
+            self.give_out_all(surplus)
 
     def content_ended(self, record: FrameRecord, content: SentContent) -> None:
-        row = self.rows.get(content)
-        if row is None:
+        row = self.open.find(content.channel, content)
+        if not isinstance(row, _ContentRow):
             return
         row.complete = content.message is not None and content.message.complete
         if content.publish is not None and content.number:
             row.id = content.number
-            self._unsettled[content.publish] = content
+            self._unsettled[content.publish] = row
         elif _needs_nothing(content):
             row.settled = True
             row.settle(record)
-            self.give_out(content)
+            self._give_out(row)
 
     def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
         for delivery in deliveries:
@@ -117,34 +127,37 @@ class _Events(Listener091):
             self._settle(record, method, self._unsettled.get(publish))
 
     def channel_closed(self, record: FrameRecord, method: ChannelClose, channel: Channel) -> None:
-        self._drop(channel)
+        # What nobody settled, and what was being sent.
+        self.give_out_all(self.open.drop(channel))
 
     def channel_ended(self, record: FrameRecord, channel: Channel) -> None:
-        self._drop(channel)
+        self.give_out_all(self.open.drop(channel))
 
-    def _settle(self, record: FrameRecord, method: Method, content: SentContent | None) -> None:
-        if content is not None:
-            row = self.rows[content]
+    def _settle(self, record: FrameRecord, method: Method, row: _ContentRow | None) -> None:
+        if row is not None:
             row.outcome = _outcome(method)
             row.settle(record)
-            self.give_out(content)
+            self._give_out(row)
 
-    def _drop(self, channel: Channel) -> None:
-        """A channel is over: what nobody settled, and what was being sent."""
-        for content in list(self._of_channel.get(channel, ())):
-            self.give_out(content)
-
-    def give_out(self, content: SentContent) -> None:
+    def _give_out(self, row: _ContentRow) -> None:
         """A delivery is over."""
-        row = self.rows.pop(content)
+        self.open.remove(row.content.channel, row.content)
+        self._removed(row)
+
+    def give_out_all(self, rows: list[DeliveryRow]) -> None:
+        """These rows are given out as they are, and are not followed any more."""
+        for row in rows:
+            assert isinstance(row, _ContentRow)
+            self._removed(row)
+
+    def _removed(self, row: _ContentRow) -> None:
+        content = row.content
         row.transfers = content.frames
         row.payload = content.octets
         self.over.append(row)
-        self._unsettled.pop(content.delivery if content.publish is None else content.publish, None)
-        of_channel = self._of_channel[content.channel]
-        del of_channel[content]
-        if not of_channel:
-            del self._of_channel[content.channel]
+        carried: object = content.delivery if content.publish is None else content.publish
+        if carried in self._unsettled:
+            del self._unsettled[carried]
 
 
 def _needs_nothing(content: SentContent) -> bool:

@@ -3,11 +3,8 @@
 A transfer of a delivery whose beginning was not captured makes none.
 """
 
-from collections import OrderedDict
-
 from amqpscope.model.records import FrameRecord
-from amqpscope.pipeline import deliveries
-from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow, give_out
+from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow, OpenDeliveries
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
@@ -33,16 +30,15 @@ class Amqp10Log(DeliveryLog):
         return over
 
     def finish(self) -> list[DeliveryRow]:
-        return give_out(list(self._events.rows.values()))
+        return self._events.open.all_rows()
 
 
 class _Events(Listener10):
-    """Makes the rows. rows: those that are not over, in order of age. over: those that are."""
+    """Makes the rows. open: those that are not over. over: those that are."""
 
     def __init__(self) -> None:
         self.over: list[DeliveryRow] = []
-        self.rows: OrderedDict[OpenDelivery, DeliveryRow] = OrderedDict()
-        self._of_session: dict[Session, dict[OpenDelivery, None]] = {}
+        self.open: OpenDeliveries = OpenDeliveries()
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         if delivery.id is None:
@@ -50,14 +46,12 @@ class _Events(Listener10):
         row = DeliveryRow(record, delivery.link)
         row.id = delivery.id
         row.tag = body.delivery_tag
-        self.rows[delivery] = row
-        self._of_session.setdefault(delivery.session, {})[delivery] = None
+        self.open.add(delivery.session, delivery, row)
         self._transfer(record, body, delivery, row)
-        if len(self.rows) > deliveries.MAX_UNSETTLED:
-            self._give_out(next(iter(self.rows)))
+        self.over += self.open.surplus()
 
     def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
-        row = self.rows.get(delivery)
+        row = self.open.find(delivery.session, delivery)
         if row is not None:
             self._transfer(record, body, delivery, row)
 
@@ -73,34 +67,30 @@ class _Events(Listener10):
         row.complete = delivery.complete
         if row.settled and (row.complete or row.aborted):
             row.settle(record)
-            self._give_out(delivery)
+            self._give_out(delivery, row)
         elif row.aborted:
-            self._give_out(delivery)
+            self._give_out(delivery, row)
 
     def disposition(
         self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
         for delivery in deliveries:
-            row = self.rows.get(delivery)
+            row = self.open.find(delivery.session, delivery)
             if row is None:
                 continue
             if body.state is not None:
                 _state(row, body.state)
             if body.settled is True:
                 row.settle(record)
-                self._give_out(delivery)
+                self._give_out(delivery, row)
 
     def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
-        for delivery in self._of_session.pop(session, {}):
-            self.over.append(self.rows.pop(delivery))
+        self.over += self.open.drop(session)
 
-    def _give_out(self, delivery: OpenDelivery) -> None:
+    def _give_out(self, delivery: OpenDelivery, row: DeliveryRow) -> None:
         """A delivery is over."""
-        self.over.append(self.rows.pop(delivery))
-        of_session = self._of_session[delivery.session]
-        del of_session[delivery]
-        if not of_session:
-            del self._of_session[delivery.session]
+        self.over.append(row)
+        self.open.remove(delivery.session, delivery)
 
 
 def _state(delivery: DeliveryRow, state: object) -> None:

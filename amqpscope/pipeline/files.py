@@ -29,6 +29,10 @@ from amqpscope.pipeline.packets import first_number, split
 __all__ = ["BLOCK", "FileResult", "Range", "RangeReader", "file_row", "ranges", "whole"]
 
 BLOCK = 1024 * 1024
+_FED = 64 * 1024
+"""Octets that are read at a time, and those of them whose frames are made before rows are made of them: what
+was made a short while ago is still in the cache of the processor.
+"""
 """Octets read at a time: as many as `amqpscope.input.capture` does."""
 
 _PARTIAL = (
@@ -130,8 +134,9 @@ class RangeReader:
                 if not self._begin(block):
                     return
             assert self.reader is not None
-            self.reader.feed(block)
-            yield
+            for begin in range(0, len(block), _FED):
+                self.reader.feed(block[begin : begin + _FED])
+                yield
         if part.last:
             if self.reader is None:
                 self._trouble = Trouble("empty", "the file is too small for a capture")

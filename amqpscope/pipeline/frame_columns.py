@@ -11,7 +11,8 @@ from amqpscope.model.records import FrameRecord
 from amqpscope.pipeline.columns import Lists, Numbers, SmallNumbers, TableColumns, Texts, Words
 from amqpscope.pipeline.packets import split
 from amqpscope.protocols import protocol_of_kind
-from amqpscope.report.json_form import FrameForm
+from amqpscope.report.json_renderer import JsonRenderer
+from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import problem_path
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.interface import Frame
@@ -46,7 +47,7 @@ class FrameFields:
     def take(self, row: i64, frame: Frame) -> bool:
         """The frame in this row. Gives whether its fields are in columns, all of them.
 
-        To be asked of frames whose octets are no secret (`FrameForm.guards`).
+        To be asked of frames whose octets are no secret (`JsonRenderer.guards`).
         """
         return False
 
@@ -79,16 +80,24 @@ class FrameColumns(TableColumns):
         self._missing: Numbers = self.numbers("missing")
         self._payload: Numbers = self.numbers("payload")
         self._message: Texts = self.texts("message")
-        self._of_kind: dict[tuple[str, str], FrameFields] = {}
-        # Those of the last frame: nearly always the next one's, too.
-        self._last_kind: str = ""
-        self._last_dialect: str = ""
-        self._last: FrameFields = FrameFields()
+        # By the dialect of frames, and by their kind.
+        self._fields_of: dict[str, dict[str, FrameFields]] = {}
+        # Those of the dialect of the last frame: mostly the next one's, too.
+        self._dialect: str = ""
+        self._of_dialect: dict[str, FrameFields] = self._fields_of.setdefault("", {})
 
     def add_frame(
-        self, capture_set: str, captures: list[str], record: FrameRecord, link: Link | None, form: FrameForm
+        self,
+        capture_set: str,
+        captures: list[str],
+        record: FrameRecord,
+        link: Link | None,
+        renderer: JsonRenderer,
+        names: LinkNames,
     ) -> None:
-        """A frame. captures: the files of its set. form: that of the set, which knows the links of frames."""
+        """A frame. captures: the files of its set. renderer: that of the frame. names: knows the links of
+        frames of the set.
+        """
         row = self.rows
         frame = record.frame
         connection = record.connection
@@ -113,27 +122,32 @@ class FrameColumns(TableColumns):
             self._last_packet.put(row, split(record.last_packet)[1])
         if frame.missing > 0 and frame.absent > 0:
             self._missing.put(row, frame.absent)
-        payload = form.payload(record)
-        if payload is not None:
-            self._payload.put(row, payload)
+        if renderer.has_payload(frame):
+            self._payload.put(row, renderer.payload(frame))
         if link is not None:
             self._link.say(row, link.name)
             self._address.say(row, link.address)
-        self._add_fields(row, record, link, form)
+        self._add_fields(row, record, link, renderer, names)
         self.rows = row + 1
 
-    def _add_fields(self, row: i64, record: FrameRecord, link: Link | None, form: FrameForm) -> None:
+    def _add_fields(
+        self, row: i64, record: FrameRecord, link: Link | None, renderer: JsonRenderer, names: LinkNames
+    ) -> None:
         frame = record.frame
-        guarded = form.guards(record, link)
+        guarded = renderer.guards(record, link, names)
         whole = frame.body is None
         if not whole and not guarded:
-            whole = self._fields_of(frame).take(row, frame)
+            if frame.dialect is not self._dialect:
+                self._dialect = frame.dialect
+                self._of_dialect = self._fields_of.setdefault(frame.dialect, {})
+            fields_of = self._of_dialect.get(frame.kind) or self._new(frame)
+            whole = fields_of.take(row, frame)
         if self._with_json or not whole:
-            fields = form.fields(record, guarded)
+            fields = renderer.fields(frame, guarded)
             self.text += len(fields)
             self._fields.put(row, fields)
             if record.message is not None:
-                message = form.message(record, link)
+                message = renderer.message(record, link, names, False)
                 self.text += len(message)
                 self._message.put(row, message)
         if frame.problems:
@@ -148,20 +162,10 @@ class FrameColumns(TableColumns):
             ]
             self._problems.give(row, problems)
 
-    def _fields_of(self, frame: Frame) -> FrameFields:
-        """What knows the fields of a frame."""
-        if frame.kind is not self._last_kind or frame.dialect is not self._last_dialect:
-            self._last_kind = frame.kind
-            self._last_dialect = frame.dialect
-            self._last = self._of_kind.get((frame.kind, frame.dialect)) or self._new(
-                frame.kind, frame.dialect
-            )
-        return self._last
-
-    def _new(self, kind: str, dialect: str) -> FrameFields:
+    def _new(self, frame: Frame) -> FrameFields:
         """What knows the fields of a kind that comes for the first time: one object for all of a protocol."""
-        protocol = protocol_of_kind(kind, dialect)
+        protocol = protocol_of_kind(frame.kind, frame.dialect)
         found = FrameFields() if protocol is None else protocol.frame_fields(self)
-        for one in (kind,) if protocol is None else protocol.kinds:
-            self._of_kind[one, dialect] = found
+        for one in (frame.kind,) if protocol is None else protocol.kinds:
+            self._of_dialect[one] = found
         return found

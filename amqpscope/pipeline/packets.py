@@ -7,13 +7,15 @@ it.
 """
 
 import re
+from typing import Final
 
 from dissectors.wire import i64
 
 __all__ = ["MAX_FILES", "first_number", "in_text", "split"]
 
 _NAMED = re.compile("(?<=packet )[0-9]+")
-_BITS = 40  # 2**40 packets of 16 octets are more than any file holds
+_BITS: Final = 40  # 2**40 packets of 16 octets are more than any file holds
+_NUMBER: Final = 2**40 - 1
 MAX_FILES = 1 << (62 - _BITS)
 
 
@@ -24,7 +26,7 @@ def first_number(position: int) -> int:
 
 def split(packet: i64) -> tuple[i64, i64]:
     """(place of the file, number in the file)."""
-    return packet >> _BITS, packet & ((1 << _BITS) - 1)
+    return packet >> _BITS, packet & _NUMBER
 
 
 def in_text(text: str, packets: list[int], captures: list[str]) -> str:

@@ -32,7 +32,7 @@ from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import protocol_of, protocol_of_kind
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.findings import decided_object
-from amqpscope.report.json_form import FrameForm
+from amqpscope.report.json_renderers import JsonRenderers
 from amqpscope.report.links import LinkNames
 from amqpscope.report.summary import add_frame, error_object
 from amqpscope.rules.editions import following
@@ -148,7 +148,7 @@ class Recorder:
         self._captures = captures
         self._days = Days()
         self._names = LinkNames()
-        self._form = FrameForm("", False, self._names)
+        self._renderers = JsonRenderers()
         self._followed: dict[Connection, _Followed] = {}
         # The connection of the last frame: nearly always the next one's too.
         self._last: Connection | None = None
@@ -251,13 +251,14 @@ class Recorder:
         link = self._names.of(record)
         if self._current.followed is not None and (self._with_summaries or self._with_deliveries):
             self._current.followed.take(record)
+        renderer = self._renderers.of(record.frame)
         if self._with_summaries:
-            add_frame(self._current.summary, record, link)
+            add_frame(self._current.summary, record, link, renderer)
         if log is not None:
             for delivery in log.take(record, link):
                 self._rows.deliveries.add_delivery(self._set, self._captures, connection, delivery)
         if self._with_frames and self._wants(record):
-            self._rows.frames.add_frame(self._set, self._captures, record, link, self._form)
+            self._rows.frames.add_frame(self._set, self._captures, record, link, renderer, self._names)
 
     def _wants(self, record: FrameRecord) -> bool:
         """Whether a row of a frame is wanted."""

@@ -34,21 +34,33 @@ TIME = pa.timestamp("us", tz="UTC")
 
 
 class ColumnSchema(NamedTuple):
-    """A column of a table. repeats: it has few different numbers or texts."""
+    """A column of a table.
+
+    repeats: it has few different numbers or texts. counts: most texts begin as the one before, in the order of
+    `TableSchema.together`.
+    """
 
     name: str
     type: pa.DataType
     meaning: str
     repeats: bool = False
+    counts: bool = False
 
 
 class TableSchema(NamedTuple):
-    """A table. partitioned: by date and protocol, the last two columns."""
+    """A table.
+
+    partitioned: by date and protocol, the last two columns. together: in a row group, rows with the same
+    values in these two columns stand one behind the other, in the order in which they were made. bounded: the
+    columns of which a row group tells the least and the greatest value; all if there are none.
+    """
 
     name: str
     meaning: str
     columns: tuple[ColumnSchema, ...]
     partitioned: bool
+    together: tuple[str, str] | None = None
+    bounded: tuple[str, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -64,6 +76,8 @@ _CONNECTION = ColumnSchema(
     "connection", TEXT, "id of the connection, client>server#n, unique in the capture set", True
 )
 _NOTES = pa.list_(pa.struct([("code", TEXT), ("packet", WHOLE), ("detail", TEXT)]))
+_BOUNDED = ("capture_set", "capture", "packet", "time", "time_ns", "connection")
+"""Of the tables with most rows: what queries choose rows by. To find the others' bounds would cost more."""
 _PARTITIONS = (
     ColumnSchema("date", pa.date32(), "date of the row's time, in UTC"),
     ColumnSchema("protocol", TEXT, "amqp10, amqp091, tls, ...; null if the connection had no data", True),
@@ -226,7 +240,7 @@ _FIELDS = (
         "field delivery-id of transfer; delivery-tag of basic.deliver, basic.ack and basic.nack",
         False,
     ),
-    _field("delivery_tag", TEXT, "", "field delivery-tag of transfer, in hex", False),
+    _field("delivery_tag", TEXT, "", "field delivery-tag of transfer, in hex", False)._replace(counts=True),
     _field("message_format", WHOLE, "transfer"),
     _field("settled", YES, "transfer and disposition"),
     _field("more", YES, "transfer"),
@@ -315,6 +329,8 @@ _FRAMES = TableSchema(
         *_PARTITIONS,
     ),
     True,
+    ("connection", "peer"),
+    _BOUNDED,
 )
 
 _DELIVERIES = TableSchema(
@@ -347,7 +363,7 @@ _DELIVERIES = TableSchema(
             "delivery-id of the first transfer; in 0-9-1 the delivery-tag, or the number "
             "of the publish for confirms",
         ),
-        ColumnSchema("delivery_tag", TEXT, "delivery-tag in hex; AMQP 1.0 only"),
+        ColumnSchema("delivery_tag", TEXT, "delivery-tag in hex; AMQP 1.0 only", counts=True),
         ColumnSchema("transfers", WHOLE, "number of transfer or body frames", True),
         ColumnSchema("payload", WHOLE, "octets of the message", True),
         ColumnSchema("complete", YES, "the end of the message was captured"),
@@ -378,6 +394,8 @@ _DELIVERIES = TableSchema(
         *_PARTITIONS,
     ),
     True,
+    ("connection", "sender"),
+    _BOUNDED,
 )
 
 _FINDINGS = TableSchema(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
+from amqpscope.pipeline.columns import scalar_of
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.schemas import LAKE_TABLES, SEGMENTS, TEXT, ColumnSchema, TableSchema
 
@@ -74,6 +75,6 @@ def with_tags(batch: pa.RecordBatch, tags: Tags) -> pa.RecordBatch:
     there = set(batch.schema.names)
     for name, value in tags.items():
         if name not in there:
-            column = pa.repeat(pa.scalar(value, TEXT), batch.num_rows)
+            column = pa.repeat(scalar_of(value, TEXT), batch.num_rows)
             batch = batch.append_column(name, column)
     return batch

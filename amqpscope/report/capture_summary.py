@@ -8,6 +8,7 @@ from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import PEERS, Connection, FrameRecord
 from amqpscope.report.connection_summary import ConnectionOverview
+from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.links import LinkNames
 from amqpscope.report.summary import add_frame
 
@@ -37,7 +38,7 @@ class CaptureSummary:
         watch.prepare(record)
         link = self._names.of(record)
         watch.follow(record)
-        add_frame(summary, record, link)
+        add_frame(summary, record, link, FORMS.of(record.frame))
 
     def judge(self, findings: list[Finding]) -> None:
         """Findings, of connections that are not over."""

@@ -73,24 +73,6 @@ class FrameForm:
             f'"channel": {channel}, "size": {size}, "fields": {fields}, "problems": {problems}{rest}}}'
         )
 
-    def guards(self, record: FrameRecord, link: Link | None) -> bool:
-        """Whether octets of this frame may be a secret, so that it is reported without them."""
-        return self._forms.of(record.frame).guards(record, link, self._names)
-
-    def fields(self, record: FrameRecord, guarded: bool) -> str:
-        """What `fields` is in the frame's line. guarded: what `guards` says of it."""
-        return self._forms.of(record.frame).fields(record.frame, guarded)
-
-    def payload(self, record: FrameRecord) -> int | None:
-        """What `payload` is in the frame's line: octets of message; None where there is none."""
-        frame = record.frame
-        form = self._forms.of(frame)
-        return int(form.payload(frame)) if form.has_payload(frame) else None
-
-    def message(self, record: FrameRecord, link: Link | None) -> str:
-        """What `message` is in the line of a frame that completes one."""
-        return self._forms.of(record.frame).message(record, link, self._names, self._bodies)
-
     def lines(self, records: list[FrameRecord]) -> list[str]:
         """Several frames, the next ones of the capture; their links are asked for here."""
         names = self._names

@@ -10,7 +10,7 @@ from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord, endpoint
 from amqpscope.reassembly.stream import StreamFacts
 from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary, PeerOverview
-from amqpscope.report.json_renderers import FORMS
+from amqpscope.report.json_renderer import JsonRenderer
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import in_quotes
 from amqpscope.report.tls import tls_object
@@ -48,8 +48,10 @@ def error_words(error: ErrorSummary, most: int) -> str:
     return " ".join(words)
 
 
-def add_frame(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
-    """Take one frame of a connection, and its link."""
+def add_frame(
+    summary: ConnectionOverview, record: FrameRecord, link: Link | None, renderer: JsonRenderer
+) -> None:
+    """Take one frame of a connection, and its link. renderer: that of the frame."""
     frame = record.frame
     if not summary.first_time:
         summary.first_time = int(record.time)
@@ -57,7 +59,7 @@ def add_frame(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
     summary.of(record.peer).heard(record)
     if frame.problems:
         summary.problems += 1
-    FORMS.of(frame).summarize(summary, record, link)
+    renderer.summarize(summary, record, link)
 
 
 def tcp_end(analysis: ConnectionAnalysis, direction: int) -> str:
