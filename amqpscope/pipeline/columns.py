@@ -581,7 +581,7 @@ def array_of(values: list[Any], kind: Any) -> Any:
 
 
 def scalar_of(value: Any, kind: Any) -> Any:
-    """This value as Arrow has it. `pa.scalar` makes the same, but imports pandas first, as `pa.array` does."""
+    """This value as Arrow has it. `pa.scalar` imports pandas first, as `pa.array` does."""
     return array_of([value], kind)[0]
 
 

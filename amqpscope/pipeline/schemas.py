@@ -36,8 +36,8 @@ TIME = pa.timestamp("us", tz="UTC")
 class ColumnSchema(NamedTuple):
     """A column of a table.
 
-    repeats: it has few different numbers or texts. counts: most texts begin as the one before, in the order of
-    `TableSchema.together`.
+    repeats: it has few different numbers or texts. counts: most texts begin as the one before, in the order
+    of `TableSchema.together`.
     """
 
     name: str
