@@ -28,15 +28,22 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import fs
 
+from amqpscope.pipeline.columns import rows_of
 from amqpscope.pipeline.conversion import LakeBefore
 from amqpscope.pipeline.delta import DeltaTables
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import file_system, plain, shown
 from amqpscope.pipeline.lease import LEASE, Lease
-from amqpscope.pipeline.parts import LakeFile, PartReader, PartWriter, in_partition, reading_tasks
+from amqpscope.pipeline.parts import (
+    LakeFile,
+    PartReader,
+    PartWriter,
+    batches_of_part,
+    in_partition,
+    reading_tasks,
+)
 from amqpscope.pipeline.runs import COMPACT, REPLACE, Run, RunNotes, run_row, tag_names
 from amqpscope.pipeline.schemas import LAKE_TABLES, RUNS, SCHEMA_VERSION, TABLES, TableSchema
 from amqpscope.pipeline.tags import tagged
@@ -252,8 +259,15 @@ class Lake:
 
     def rows(self, name: str, parts: list[LakeFile]) -> list[dict[str, Any]]:
         """All rows of files of a table."""
+        found: list[dict[str, Any]] = []
         with self.explained():
-            found: list[dict[str, Any]] = self.dataset(name, parts).to_table().to_pylist()
+            if self.only(name) or LAKE_TABLES[name].partitioned:
+                return [*self.dataset(name, parts).to_table().to_pylist()]
+            # (Arrow imports pandas before it makes a dataset, which takes longer than all else here.)
+            schema = self.schema(name).schema
+            for part in parts:
+                for batch in batches_of_part(self._system, f"{self._root}/{part.path}", schema):
+                    found += rows_of(batch)
         return found
 
     @contextlib.contextmanager
@@ -267,12 +281,8 @@ class Lake:
 
     def troubles(self) -> list[tuple[str, str, str]]:
         """The inputs that were not read, or not to the end: capture, reason, detail."""
-        found: list[tuple[str, str, str]] = []
-        for part in self.parts("files"):
-            with self.explained(), self._system.open_input_file(f"{self._root}/{part.path}") as file:
-                rows = pq.read_table(file, columns=["capture", "status", "reason", "detail"]).to_pylist()
-            found += [(row["capture"], row["reason"], row["detail"]) for row in rows if row["status"] != "ok"]
-        return sorted(found)
+        rows = self.rows("files", self.parts("files"))
+        return sorted((row["capture"], row["reason"], row["detail"]) for row in rows if row["status"] != "ok")
 
     def refuse(self) -> None:
         """Raise PipelineError if no run may begin: a directory of something else, or another run at work."""

@@ -16,7 +16,15 @@ from amqpscope.pipeline.inputs import file_system
 from amqpscope.pipeline.schemas import LAKE_TABLES, TABLES, TableSchema
 from amqpscope.pipeline.tags import Tags, tagged, with_tags
 
-__all__ = ["NULL_DIRECTORY", "LakeFile", "PartReader", "PartWriter", "in_partition", "reading_tasks"]
+__all__ = [
+    "NULL_DIRECTORY",
+    "LakeFile",
+    "PartReader",
+    "PartWriter",
+    "batches_of_part",
+    "in_partition",
+    "reading_tasks",
+]
 
 ROW_GROUP_ROWS = 1_000_000
 ROW_GROUP_OCTETS = 64 * 1024 * 1024
@@ -182,7 +190,8 @@ def _put_together(rows: pa.Table, first: str, second: str) -> pa.Table:
     rows = rows.combine_chunks()
     # (What has a dictionary already stays as it is.)
     of_first, of_second = (pc.dictionary_encode(rows.column(name).chunk(0)) for name in (first, second))
-    places = pc.multiply(pc.cast(of_first.indices, pa.int64()), len(of_second.dictionary))
+    of_each = scalar_of(len(of_second.dictionary), pa.int64())
+    places = pc.multiply(pc.cast(of_first.indices, pa.int64()), of_each)
     order = pc.array_sort_indices(pc.add(places, of_second.indices))
     columns = [one if one.null_count == len(one) else one.chunk(0).take(order) for one in rows.columns]
     return pa.Table.from_arrays(columns, schema=rows.schema)
@@ -264,16 +273,19 @@ class PartReader:
             for number in numbers.column(0).to_pylist():
                 for place in self._tasks[number]:
                     system, inner = file_system(place)
-                    with system.open_input_file(inner) as file:
-                        yield from map(self._whole, pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE))
+                    yield from batches_of_part(system, inner, self._schema)
 
-    def _whole(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        there = set(batch.schema.names)
-        columns = [
-            batch.column(field.name) if field.name in there else pa.nulls(batch.num_rows, field.type)
-            for field in self._schema
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+def batches_of_part(system: fs.FileSystem, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of a part. A column that the part lacks is null."""
+    with system.open_input_file(path) as file:
+        for batch in pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE):
+            there = set(batch.schema.names)
+            columns = [
+                batch.column(field.name) if field.name in there else pa.nulls(batch.num_rows, field.type)
+                for field in schema
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def in_partition(path: str) -> pc.Expression:
