@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from librt.strings import BytesWriter, write_f64_le, write_i32_le, write_i64_le
 from mypy_extensions import i32, u8
 
@@ -17,6 +18,7 @@ from amqpscope.pipeline.schemas import TABLES, TableSchema
 from dissectors.wire import i64
 
 __all__ = [
+    "DAY",
     "LARGEST",
     "Column",
     "Flags",
@@ -26,6 +28,7 @@ __all__ = [
     "SmallNumbers",
     "TableColumns",
     "Texts",
+    "TimedColumns",
     "Words",
     "array_of",
     "batch_of",
@@ -36,6 +39,9 @@ __all__ = [
 
 LARGEST: Final = 2**63 - 1
 """What a column of whole numbers holds. A delivery-tag of 0-9-1 may be larger; no broker counts so far."""
+
+DAY: Final = 86_400 * 1_000_000_000
+"""In ns."""
 
 _EPOCH: Final = date(1970, 1, 1)
 
@@ -326,19 +332,40 @@ class Words(Column):
         self._code: i64 = 0
         self._other: str | None = None
         self._other_code: i64 = 0
+        # Rows with the last text whose numbers are not written yet.
+        self._run: i64 = 0
 
     def say(self, row: i64, word: str | None) -> None:
         """The text in a row, which stands behind all rows with one."""
         if word is None:
             return
-        if word is not self._last:
-            self._look_up(word)
-        if row != self.size:
-            self._miss(row)
-        write_i32_le(self._numbers, i32(self._code))
+        if word is self._last and row == self.size:
+            self._run += 1
+        else:
+            self._begin_run(row, word)
         if self.nulls > 0:
             self._mark(row)
         self.size = row + 1
+
+    def _begin_run(self, row: i64, word: str) -> None:
+        if row != self.size:
+            self._miss(row)
+        elif self._run > 0:
+            self._write_run()
+        if word is not self._last:
+            self._look_up(word)
+        self._run = 1
+
+    def _write_run(self) -> None:
+        run = self._run
+        self._run = 0
+        if run > _LONG_RUN:
+            self._numbers.write(int(self._code).to_bytes(4, "little") * int(run))
+            return
+        code = i32(self._code)
+        while run > 0:
+            write_i32_le(self._numbers, code)
+            run -= 1
 
     def _look_up(self, word: str) -> None:
         other = self._other
@@ -361,11 +388,13 @@ class Words(Column):
         self.say(row, value)
 
     def _fill(self, missing: i64) -> None:
+        self._write_run()
         while missing > 0:
             write_i32_le(self._numbers, 0)
             missing -= 1
 
     def _made(self, rows: int, valid: Any, kind: Any) -> Any:
+        self._write_run()
         numbers = self._numbers.getvalue()
         words = self._words.take(len(self._codes), kind.value_type)
         self._numbers = BytesWriter()
@@ -373,6 +402,9 @@ class Words(Column):
         self._last = self._other = None
         indices = pa.Array.from_buffers(pa.int32(), rows, [valid, pa.py_buffer(numbers)])
         return pa.DictionaryArray.from_arrays(indices, words, safe=False)
+
+
+_LONG_RUN: Final = 32
 
 
 class Lists(Column):
@@ -552,7 +584,11 @@ class TableColumns:
             arrays.append(column.take(self.rows, field.type))
         self.rows = 0
         self.text = 0
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return self._completed(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+    def _completed(self, batch: Any) -> Any:
+        """The batch, with what follows from other columns."""
+        return batch
 
 
 def _in_memory(table: TableSchema) -> Any:
@@ -566,6 +602,21 @@ def _in_memory(table: TableSchema) -> Any:
 
 
 _BY_PLACE: Final = pa.dictionary(pa.int32(), pa.string())
+
+
+class TimedColumns(TableColumns):
+    """Rows whose `time` and `date` follow from their `time_ns`."""
+
+    def _completed(self, batch: Any) -> Any:
+        exact = batch.column("time_ns")
+        for name, unit in (("time", 1000), ("date", DAY)):
+            place = batch.schema.get_field_index(name)
+            field = batch.schema.field(place)
+            numbers = pc.divide(exact, scalar_of(unit, pa.int64()))
+            if field.type.bit_width == 32:
+                numbers = pc.cast(numbers, pa.int32())
+            batch = batch.set_column(place, field, numbers.view(field.type))
+        return batch
 
 
 def array_of(values: list[Any], kind: Any) -> Any:

@@ -1,15 +1,14 @@
 """The rows of the table `deliveries`, by column."""
 
 from amqpscope.model.records import Connection
-from amqpscope.pipeline.columns import LARGEST, Flags, Hex, Numbers, SmallNumbers, TableColumns, Words
+from amqpscope.pipeline.columns import LARGEST, Flags, Hex, Numbers, SmallNumbers, TimedColumns, Words
 from amqpscope.pipeline.deliveries import DeliveryRow
-from amqpscope.pipeline.frame_columns import DAY
 from amqpscope.pipeline.packets import split
 
 __all__ = ["DeliveryColumns"]
 
 
-class DeliveryColumns(TableColumns):
+class DeliveryColumns(TimedColumns):
     """Rows of the table `deliveries`."""
 
     def __init__(self) -> None:
@@ -25,9 +24,7 @@ class DeliveryColumns(TableColumns):
         self._condition: Words = self.words("condition")
         self._settled_by: Words = self.words("settled_by")
         self._packet: Numbers = self.numbers("packet")
-        self._time: Numbers = self.numbers("time")
         self._time_ns: Numbers = self.numbers("time_ns")
-        self._date: SmallNumbers = self.small("date")
         self._channel: SmallNumbers = self.small("channel")
         self._delivery_id: Numbers = self.numbers("delivery_id")
         self._delivery_tag: Hex = self.hexadecimal("delivery_tag")
@@ -55,9 +52,7 @@ class DeliveryColumns(TableColumns):
         self._outcome.say(row, delivery.outcome or None)
         self._condition.say(row, delivery.condition or None)
         self._packet.put(row, packet)
-        self._time.put(row, time // 1000)
         self._time_ns.put(row, time)
-        self._date.put(row, time // DAY)
         self._channel.put(row, delivery.channel)
         number = delivery.id
         if number is not None and number <= LARGEST:

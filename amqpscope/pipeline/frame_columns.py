@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from amqpscope.model.records import FrameRecord
-from amqpscope.pipeline.columns import Lists, Numbers, SmallNumbers, TableColumns, Texts, Words
+from amqpscope.pipeline.columns import DAY, Lists, Numbers, SmallNumbers, Texts, TimedColumns, Words
 from amqpscope.pipeline.packets import split
 from amqpscope.protocols import protocol_of_kind
 from amqpscope.report.json_renderer import JsonRenderer
@@ -18,11 +18,9 @@ from amqpscope.tracking.amqp10.identity import Link
 from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["DAY", "Days", "FrameColumns", "FrameFields"]
+__all__ = ["Days", "FrameColumns", "FrameFields"]
 
 _EPOCH: Final = date(1970, 1, 1)
-DAY: Final = 86_400 * 1_000_000_000
-"""In ns."""
 
 
 class Days:
@@ -52,7 +50,7 @@ class FrameFields:
         return False
 
 
-class FrameColumns(TableColumns):
+class FrameColumns(TimedColumns):
     """Rows of the table `frames`. with_json: all fields are JSON, too, and messages are."""
 
     def __init__(self, with_json: bool) -> None:
@@ -68,9 +66,7 @@ class FrameColumns(TableColumns):
         self._link: Words = self.words("link", True)
         self._address: Words = self.words("address", True)
         self._packet: Numbers = self.numbers("packet")
-        self._time: Numbers = self.numbers("time")
         self._time_ns: Numbers = self.numbers("time_ns")
-        self._date: SmallNumbers = self.small("date")
         self._channel: SmallNumbers = self.small("channel")
         self._offset: Numbers = self.numbers("offset")
         self._size: Numbers = self.numbers("size")
@@ -106,9 +102,7 @@ class FrameColumns(TableColumns):
         self._capture_set.say(row, capture_set)
         self._capture.say(row, captures[position])
         self._packet.put(row, packet)
-        self._time.put(row, time // 1000)
         self._time_ns.put(row, time)
-        self._date.put(row, time // DAY)
         self._connection.say(row, connection.id)
         self._protocol.say(row, connection.protocol or None)
         self._peer.say(row, record.peer)

@@ -187,14 +187,25 @@ def _put_together(rows: pa.Table, first: str, second: str) -> pa.Table:
     So what grows with each frame of a peer (offsets, delivery-ids, tags) grows evenly from row to row, which
     halves the files.
     """
-    rows = rows.combine_chunks()
     # (What has a dictionary already stays as it is.)
-    of_first, of_second = (pc.dictionary_encode(rows.column(name).chunk(0)) for name in (first, second))
+    of_first, of_second = (
+        pc.dictionary_encode(rows.column(name).combine_chunks()) for name in (first, second)
+    )
     of_each = scalar_of(len(of_second.dictionary), pa.int64())
     places = pc.multiply(pc.cast(of_first.indices, pa.int64()), of_each)
     order = pc.array_sort_indices(pc.add(places, of_second.indices))
-    columns = [one if one.null_count == len(one) else one.chunk(0).take(order) for one in rows.columns]
+    columns = [
+        one if name == "date" or _is_constant(one) else one.combine_chunks().take(order)
+        for name, one in zip(rows.column_names, rows.columns, strict=True)
+    ]
     return pa.Table.from_arrays(columns, schema=rows.schema)
+
+
+def _is_constant(column: pa.ChunkedArray) -> bool:
+    """Whether all rows have the same value for certain: null, or the only text of a dictionary."""
+    if column.null_count:
+        return bool(column.null_count == len(column))
+    return pa.types.is_dictionary(column.type) and len(column.chunk(0).dictionary) == 1
 
 
 def _writer(stream: Any, table: TableSchema, schema: pa.Schema, metadata: list[Any]) -> Any:
