@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from amqpscope.pipeline.columns import (
     Texts,
     Words,
     array_of,
+    rows_of,
     without_dictionaries,
 )
 from amqpscope.pipeline.rows import Rows, RowTerms
@@ -136,6 +137,19 @@ def test_a_column_is_taken_again_and_again(nulls_from: int) -> None:
             assert array.to_pylist() == [None if row is None else of(row) for row in there]
 
 
+@pytest.mark.parametrize("length", [1, 2, 31, 32, 33, 34, 500])
+def test_runs_of_a_text(length: int) -> None:
+    """A run is written when it ends: with another text, with a null, or with the batch."""
+    words = Words(False)
+    for last in ("a", "c", None):
+        rows = ["a"] * length + ["b"] + ["a"] * length + [None, None] + ["a"] * length + ["c", "b", last]
+        for row, word in enumerate(rows):
+            words.say(row, word)
+        array = words.take(len(rows), WORD)
+        array.validate(full=True)
+        assert array.to_pylist() == rows
+
+
 def test_empty_lists_are_not_null() -> None:
     kind = pa.list_(pa.int64())
     lists, others = Lists(Numbers(), True), Lists(Numbers())
@@ -167,6 +181,23 @@ def test_arrays_are_those_of_arrow() -> None:
         assert made.equals(pa.array(values, of))
     # The name of a file that is no text.
     assert array_of(["\udcff.pcap"], pa.string()).to_pylist() == ["\\udcff.pcap"]
+
+
+def test_rows_are_those_of_arrow() -> None:
+    """With times, which Arrow does not give without pandas."""
+    notes = pa.list_(pa.struct([("code", pa.string()), ("packet", pa.int64())]))
+    rows = [
+        {
+            "time": datetime(2026, 1, 31, 23, 59, 59, 999_999, UTC),
+            "files": 3,
+            "notes": [{"code": "a", "packet": 1}],
+        },
+        {"time": None, "files": None, "notes": []},
+        {"time": datetime(1970, 1, 1, tzinfo=UTC), "files": 0, "notes": None},
+    ]
+    schema = pa.schema([("time", pa.timestamp("us", "UTC")), ("files", pa.int64()), ("notes", notes)])
+    batch = pa.RecordBatch.from_pylist(rows, schema=schema)
+    assert rows_of(batch) == rows == batch.to_pylist()
 
 
 def test_numbers_that_do_not_fit_are_refused() -> None:

@@ -475,6 +475,34 @@ def test_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes["packet"] < 1000
 
 
+def test_rows_of_a_peer_stand_together(tmp_path: Path) -> None:
+    """In the order in which they were made. What grows from row to row then takes little room."""
+    schema = TABLES["frames"].schema
+    made = [
+        (f"connection {number % 3}", "client" if number % 2 else "server", number) for number in range(3000)
+    ]
+    writer = PartWriter(str(tmp_path), "stem")
+    for start in range(0, 3000, 1000):
+        rows = [
+            dict.fromkeys(schema.names)
+            | {"connection": connection, "peer": peer, "packet": number, "delivery_tag": f"{number:08x}"}
+            | {"protocol": "amqp10", "date": datetime.date(2026, 1, 31)}
+            for connection, peer, number in made[start : start + 1000]
+        ]
+        writer.write("frames", pa.RecordBatch.from_pylist(rows, schema=schema))
+    (part,) = writer.close()
+    file = pq.ParquetFile(tmp_path / part.path)
+    found = [(row["connection"], row["peer"], row["packet"]) for row in file.read().to_pylist()]
+    places = {pair: place for place, pair in enumerate(dict.fromkeys(row[:2] for row in found))}
+    assert len(places) == 6
+    assert found == sorted(made, key=lambda row: (places[row[:2]], row[2]))
+    columns = [file.metadata.row_group(0).column(n) for n in range(file.metadata.num_columns)]
+    (tags,) = [column for column in columns if column.path_in_schema == "delivery_tag"]
+    assert "DELTA_BYTE_ARRAY" in tags.encodings and tags.total_compressed_size < 3000
+    bounded = {column.path_in_schema for column in columns if column.statistics is not None}
+    assert {"connection", "packet", "time_ns"} < bounded and bounded.isdisjoint({"peer", "kind", "size"})
+
+
 def test_workers_are_reported_the_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a cluster have another working directory."""
     monkeypatch.chdir(tmp_path)
