@@ -1,10 +1,15 @@
-"""One capture set that is followed: its files, what a batch reads of them, and its process (`follower`)."""
+"""One capture set that is followed: its files, what a batch reads of them, and its process (`follower`).
+
+Where a file has the name of another one that the set has had before, as in a ring of `tcpdump -W`, the tables
+call it NAME#2, and the next one NAME#3. It has this name from its first batch on.
+"""
 
 import contextlib
 import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from amqpscope import __version__
@@ -146,9 +151,10 @@ class Followed:
         cannot go on with what is there.
         """
         mine = [file for file in found.files if key_of(file) not in self.others]
-        there = found
-        if found.name != self.one.name or len(mine) < len(found.files):
+        there = found._replace(name=self.one.name)
+        if len(mine) < len(found.files):
             there = capture_set(self.one.name, mine)
+        there = there._replace(files=tuple(_named(self._files, there.files)))
         gone = _gone(self._files, there)
         one = there
         if gone:
@@ -239,10 +245,33 @@ class Followed:
         self._process.wait()
 
 
+def _named(before: FollowedFiles, files: Iterable[CaptureFile]) -> list[CaptureFile]:
+    """Files under the names that the tables have for them."""
+    files = list(files)
+    old = {file.capture: file for _, file in before.read}
+    taken = {*old, *(file.capture for file in files)}
+    named = []
+    for file in files:
+        same = next((one for one in old.values() if one.name == file.name and _is_still(file, one)), None)
+        name, number = file.name, 1
+        if same is not None:
+            name = same.capture
+        elif name in old:
+            while name in taken:
+                number += 1
+                name = f"{file.name}#{number}"
+            taken.add(name)
+        named.append(file._replace(capture=name))
+    return named
+
+
+def _is_still(file: CaptureFile, old: CaptureFile) -> bool:
+    """Whether a file is one that was read, or has grown since."""
+    return file.size >= old.size and (file.identity == old.identity or begins_as(file, old.identity))
+
+
 def _gone(before: FollowedFiles, there: CaptureSet) -> list[CaptureFile]:
-    """The files that were read first and are not there any more, if no other one has the name of one of them
-    and the last one read is there.
-    """
+    """The files that were read first and are not there any more, if the last one read is there."""
     keys = {key_of(file) for file in there.files}
     names = {file.capture for file in there.files}
     gone: list[CaptureFile] = []
@@ -265,6 +294,5 @@ def _continues(before: FollowedFiles, now: FollowedFiles) -> bool:
     return (
         [key_of(file) for file in old[:-1]] == [key_of(file) for file in new[: len(old) - 1]]
         and found.capture == last.capture
-        and found.size >= last.size
-        and (found.identity == last.identity or begins_as(found, last.identity))
+        and _is_still(found, last)
     )

@@ -13,9 +13,8 @@ before it may be followed again. That is so after a failure of any kind, if a fi
 changed, if a file comes before one that was read, if files overlap in time, and where there are compressed
 files, whose end cannot be seen.
 
-The first files may be deleted once others follow them, as a ring buffer does: what was read of them is known.
-Where a new file has the name of one of them, a row would not say which of both it is about: then that set is
-followed no more.
+The first files may be deleted or overwritten once others follow them, as a ring buffer does: what was read of
+them is known. The last file that was read has to be there: what was written to it since then would be missing.
 """
 
 import os

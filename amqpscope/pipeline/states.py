@@ -58,7 +58,7 @@ class Stored(NamedTuple):
             "source": self.source,
             "set": self.one.name,
             # Where a file is may be a URL with credentials; it is looked for anew anyway.
-            "files": [list(file._replace(path=file.capture)) for file in self.one.files],
+            "files": [list(file._replace(path=file.name)) for file in self.one.files],
             "others": self.others,
             "run": self.run,
             "open": sorted(self.open),

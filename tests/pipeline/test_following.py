@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -315,6 +316,105 @@ def test_ring_buffer(watched: Watched, tmp_path: Path) -> None:
     for number, octets in enumerate(pieces):
         (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
     assert same_as_one_run(tmp_path)
+
+
+def ring_name(number: int, files: int = 3) -> str:
+    """What tables call a piece in a ring of so many files whose names come again."""
+    again = number // files
+    return f"{number % files}.pcap" + (f"#{again + 1}" if again else "")
+
+
+def under_their_names(tmp_path: Path, pieces: list[bytes]) -> None:
+    """All files that were ever in a ring, as the tables call them, in its directory."""
+    for file in (tmp_path / "in").iterdir():
+        file.unlink()
+    for number, octets in enumerate(pieces):
+        (tmp_path / "in" / ring_name(number)).write_bytes(octets)
+
+
+@pytest.mark.parametrize("capture", [TEN, NINE], ids=lambda path: path.stem)
+def test_ring_whose_names_come_again(watched: Watched, tmp_path: Path, capture: Path) -> None:
+    """As with `tcpdump -W`: a newer file has a name of its own in the tables, and connections go on."""
+    watch = watched()
+    pieces = rotated(capture, 8)
+    random = Random(capture.name)
+    whole = 0
+    for number, octets in enumerate(pieces):
+        lengths = {0, 24, random.randrange(40, len(octets)), len(octets)}
+        for length in sorted(lengths) if number else [len(octets)]:
+            (tmp_path / "in" / f"{number % 3}.pcap").write_bytes(octets[:length])
+            batch = turn(watch)
+            whole += batch.whole
+            assert batch.files == 1 or number <= 1
+        assert watch.turn() is None
+        assert list(processes(watch)) == ([str(tmp_path / "in")] if number else [])
+    assert whole == 2
+    rows = contents(tmp_path / "lake")
+    places = {(row["connection"], row["capture"]) for row in rows["frames"]}
+    assert max(Counter(name for name, _ in places).values()) >= 7  # the first or last has no frame of it
+    under_their_names(tmp_path, pieces)
+    assert same_as_one_run(tmp_path)
+
+
+def test_ring_with_a_file_of_such_a_name(watched: Watched, tmp_path: Path) -> None:
+    """The name that the tables would give the newer file is that of another one."""
+    watch = watched()
+    pieces = rotated(NINE, 5)
+    for name, octets in zip(["0.pcap", "0.pcap#2", "1.pcap", "0.pcap"], pieces, strict=False):
+        (tmp_path / "in" / name).write_bytes(octets)
+        turn(watch)
+    (tmp_path / "in" / "0.pcap").rename(tmp_path / "in" / "0.pcap#3")
+    (tmp_path / "in" / "0.pcap").write_bytes(pieces[0])
+    assert len(contents(tmp_path / "lake")["files"]) == 4 and same_as_one_run(tmp_path)
+
+
+def test_ring_that_was_faster(watched: Watched, tmp_path: Path) -> None:
+    """The newest file was not read to its end when it was overwritten: what follows is a set of its own."""
+    watch = watched()
+    pieces = rotated(NINE, 6)
+    for number in range(3):
+        octets = pieces[number]
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(octets[: len(octets) - 20 * (number == 2)])
+        turn(watch)
+    for number in range(3, 6):
+        (tmp_path / "in" / f"{number - 3}.pcap").write_bytes(pieces[number])
+    turn(watch)
+    found = {(row["capture_set"], row["capture"]) for row in contents(tmp_path / "lake")["files"]}
+    folder = str(tmp_path / "in")
+    assert found == {
+        (name, f"{folder}/{number}.pcap") for name in (folder, f"{folder}#2") for number in range(3)
+    }
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_ring_and_another_watch(watched: Watched, tmp_path: Path, fresh: bool) -> None:
+    """It knows the files under their names in the tables. Without a state, what is new is a set of its own."""
+    watch = watched()
+    folder = tmp_path / "in"
+    pieces = rotated(NINE, 8)
+    for number in range(5):
+        (folder / f"{number % 3}.pcap").write_bytes(pieces[number][: -20 if number == 4 else None])
+        turn(watch)
+    watch.close()
+    before = contents(tmp_path / "lake")
+    watch = watched(fresh=fresh)
+    found = watch.turn()
+    assert found is not None and found.batch is None and contents(tmp_path / "lake") == before
+    (folder / "1.pcap").write_bytes(pieces[4])
+    found = watch.turn()
+    assert found is not None and (found.batch is None) == fresh
+    assert [file.path for file in found.added.grown] == ([str(folder / "1.pcap")] if fresh else [])
+    (folder / "2.pcap").write_bytes(pieces[5])
+    turn(watch)
+    found_files = [
+        (row["capture_set"], row["capture"].rpartition("/")[2]) for row in contents(tmp_path / "lake")["files"]
+    ]
+    names = [(str(folder), ring_name(number)) for number in range(5)]
+    newest = (f"{folder}#2", "2.pcap") if fresh else (str(folder), ring_name(5))
+    assert sorted(found_files) == sorted([*names, newest])
+    if not fresh:
+        under_their_names(tmp_path, pieces[:6])
+        assert same_as_one_run(tmp_path)
 
 
 def test_ring_buffer_that_nobody_has_followed(watched: Watched, tmp_path: Path) -> None:

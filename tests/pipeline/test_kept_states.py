@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipeline.test_following import rotated, same_as_one_run
+from pipeline.test_following import rotated, same_as_one_run, under_their_names
 from pipeline.test_state import Attack
 from support.commands import Result, amqpscope
 from support.damage import packets_in, written
@@ -271,14 +271,19 @@ def test_files_that_were_deleted(tmp_path: Path) -> None:
     assert len(rows["files"]) == 5 and same_as_one_run(tmp_path)
 
 
-def test_a_name_that_is_used_again(tmp_path: Path) -> None:
-    """A row would not say which of two files it is about: the new files are a set of their own."""
-    pieces = rotated(NINE, 4)
+def test_names_that_come_again(tmp_path: Path, added: Added) -> None:
+    """As with `tcpdump -W`: the next run goes on, whichever command it is."""
+    pieces = rotated(NINE, 8)
     for number, octets in enumerate(pieces):
         grow(tmp_path, octets, f"{number % 3}.pcap")
-        once(tmp_path)
-    names = {row["capture_set"].rpartition("/")[2] for row in contents(tmp_path / "lake")["files"]}
-    assert names == {"in", "in#2"}
+        if number % 2:
+            added()
+        else:
+            assert read(once(tmp_path)) == (len(octets), number == 0)
+        assert octets_read(tmp_path)[-1] == len(octets)
+        assert once(tmp_path).batch is None
+    under_their_names(tmp_path, pieces)
+    assert same_as_one_run(tmp_path)
 
 
 def test_octets_that_come_again(tmp_path: Path) -> None:
