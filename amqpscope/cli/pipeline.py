@@ -371,7 +371,7 @@ def run(
                         followed.batch,
                     )
                 )
-                followed.keep()
+                followed.settle()
         troubles = Lake(out).troubles()
     except BaseException:
         if analysis is not None:

@@ -343,8 +343,8 @@ class _KnownFiles:
         return [row for row in self._sets[name] if row.packets]
 
     def now(self, row: RecordedFile) -> CaptureFile | None:
-        """The file that has the name of one in the lake, or had its name when that was used again, and is still
-        that one; None if it is gone.
+        """The file that has the name of one in the lake (or NAME, for NAME#2) and is still it; None if it is
+        gone.
 
         In an object store it is looked for among the inputs only: the name is without the options and
         credentials that a look takes.

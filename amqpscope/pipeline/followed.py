@@ -72,10 +72,12 @@ class FollowedFiles(NamedTuple):
 class Followed:
     """A set and the process that follows it.
 
-    one: the set, as the batch under way finds it. there: without the files that were deleted since. source:
-    the capture set that its files are found in. others: files of that one that belong to another set of the
-    lake. files, octets: that the batch reads. open: paths of the files with open rows. anew: the batch reads
-    all files again, since the state could not be used. run: of the batch. state: where the process begins.
+    one: the set, as the batch under way finds it. there: without the files that were deleted since. news:
+    without those of which nothing is new. source: the capture set that its files are found in. others: files
+    of that one that belong to another set of the lake. files, octets: that the batch reads. open: paths of
+    the files with open rows. anew: the batch reads all files again, since the state could not be used. run:
+    of the batch. committed: the last one, "" if there is none. kept: the one whose state was written last.
+    state: where the process begins.
     """
 
     def __init__(
@@ -89,9 +91,12 @@ class Followed:
     ) -> None:
         self.one = one
         self.there = one
+        self.news = one
         self.source = source
         self.anew = False
         self.run = ""
+        self.committed = ""
+        self.kept = ""
         self.files = len(one.files)
         self.octets = files.octets
         self.open = opened
@@ -112,6 +117,11 @@ class Followed:
             return None
         others = frozenset(FileKey(*other) for other in stored.others)
         return cls(stored.one, files, stored.source, others, stored.octets, stored.open)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether files are gone, so that the set could not be read again."""
+        return self.there is not self.one
 
     def start(self) -> None:
         """Start the process."""
@@ -165,9 +175,11 @@ class Followed:
         if files is None or not _continues(self._files, files):
             return False
         before = {key_of(file) for file in self.one.files}
-        self.files = sum(key_of(file) not in before for file in one.files)
+        news = tuple(file for file in one.files if key_of(file) not in before)
+        self.files = len(news)
         self.octets = files.octets - self._files.octets
         self.one, self.there, self._files = one, there, files
+        self.news = there._replace(files=news)
         return True
 
     def begin(self, staging: str, run: str, terms: FollowerTerms) -> None:
@@ -187,7 +199,7 @@ class Followed:
     def end(self) -> Done:
         """What the process has written."""
         answer = self._answer()
-        if isinstance(answer, str) and self._resumed and not self.anew and self.there is self.one:
+        if isinstance(answer, str) and self._resumed and not self.anew and not self.incomplete:
             # What the state does not have is in the files.
             self.close()
             self._begun = self._resumed = False
@@ -195,6 +207,7 @@ class Followed:
             assert self._step is not None
             self.begin(*self._step)
             self.anew = True
+            self.news = self.one
             self.files, self.octets = len(self.one.files), self._files.octets
             answer = self._answer()
         if not isinstance(answer, Done):
@@ -203,7 +216,7 @@ class Followed:
         return answer
 
     def keep(self) -> bytes | str:
-        """The state, behind a commit; or why there is none."""
+        """The state, behind a batch; or why there is none."""
         try:
             self._ask(KEEP)
             answer = self._answer()

@@ -332,7 +332,8 @@ class Lake:
             str(file.base_name)
             for file in self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
         }
-        if all(name == _STAGING or name.startswith(LEASE) for name in found) or self._before().there():
+        own = all(name in (_STAGING, _STATE) or name.startswith(LEASE) for name in found)
+        if own or self._before().there():
             return
         if RUNS.name not in found or self._delta.open(RUNS.name) is None:
             raise PipelineError(f"{self.name}: the directory is not empty and is not a lake")

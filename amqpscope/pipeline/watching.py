@@ -137,6 +137,7 @@ class Watch:
         if self._states is not None:
             with contextlib.suppress(PipelineError):  # of a lake that others have taken over
                 self._followers.keep(self._states, True)
+                self._followers.settle(self._states)
         self._followers.close()
         return list(self._said)
 
@@ -166,7 +167,7 @@ class Watch:
             news, rest = self._followers.going_on(sets, there, self._states)
             added = addition_to(lake, rest, shaping, every=True)
             begun, rest = self._followers.begun(added.sets, added.replaced, rest)
-            followed = FollowedBatch((*news, *begun))
+            followed = FollowedBatch((*news, *begun), keep=self._keep)
             if not rest and not followed.sets:
                 self._seen = seen
                 return Turn(added, None, tuple(self._said))
@@ -186,7 +187,7 @@ class Watch:
                 followed,
             )
         except BaseException:
-            self._followers.close()  # they know more by now than the lake has
+            self._followers.fail()
             raise
         self._seen = seen
         after = _rows(Lake(self._lake.path))
@@ -202,8 +203,13 @@ class Watch:
             [f"{key[1]}: {INTERNAL}: {key[2]}" for key in result.counts if key[0] == "mishap"],
         )
         self._batches += 1
-        self._followers.keep(self._states, False)
+        self._followers.settle(self._states)
         return Turn(added, batch, tuple(self._said))
+
+    def _keep(self) -> None:
+        """Keep states before a commit, if that costs little."""
+        if self._states is not None:
+            self._followers.keep(self._states, False)
 
     def care(self) -> None:
         """Put small files of the lake together, and delete what it no longer needs, now and then."""

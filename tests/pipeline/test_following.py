@@ -267,9 +267,13 @@ def test_a_watch_that_begins_again(watched: Watched, tmp_path: Path) -> None:
     assert same_as_one_run(tmp_path)
 
 
-def test_a_process_that_is_killed(watched: Watched, tmp_path: Path) -> None:
-    """Nothing is added then, and the next turn analyses the set as a whole."""
-    watch = watched()
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_process_that_is_killed(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: bool
+) -> None:
+    """Nothing is added then. The next turn goes on from the state, or analyses the set as a whole."""
+    monkeypatch.setattr(following, "_KEEP_SHARE", 0.0)
+    watch = watched(fresh=fresh)
     pieces = rotated(TEN, 6)
     for number, octets in enumerate(pieces):
         (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
@@ -279,8 +283,8 @@ def test_a_process_that_is_killed(watched: Watched, tmp_path: Path) -> None:
             with pytest.raises(FilesChanged, match="the process that follows the files was killed"):
                 watch.turn()
             assert contents(tmp_path / "lake") == before and not processes(watch)
-        turn(watch)
-        assert bool(processes(watch)) == (number not in (0, 3))
+        assert turn(watch).whole == (number in (0, 1, 3 if fresh else 0))
+        assert bool(processes(watch)) == (number > 0)
     assert same_as_one_run(tmp_path)
     assert not (tmp_path / "lake" / "_staging").exists()
 
@@ -356,6 +360,39 @@ def test_ring_whose_names_come_again(watched: Watched, tmp_path: Path, capture: 
     assert same_as_one_run(tmp_path)
 
 
+def test_ring_that_goes_on_meanwhile(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file is overwritten during a batch that does not read it, or the batch fails: the set goes on."""
+    monkeypatch.setattr(following, "_KEEP_SHARE", 0.0)
+    watch = watched()
+    pieces = rotated(NINE, 8)
+    real = following.FollowedBatch.end
+    meanwhile: list[int] = []
+
+    def end(batch: following.FollowedBatch) -> Any:
+        done = real(batch)
+        for number in meanwhile:
+            (tmp_path / "in" / f"{number % 3}.pcap").write_bytes(pieces[number])
+        meanwhile.clear()
+        return done
+
+    monkeypatch.setattr(following.FollowedBatch, "end", end)
+    for number, octets in enumerate(pieces):
+        if number == 5:
+            continue
+        meanwhile += [5] if number == 4 else []
+        (tmp_path / "in" / f"{number % 3}.pcap").write_bytes(octets)
+        if number == 7:
+            watch.cancel()
+            with pytest.raises(FilesChanged):
+                watch.turn()
+        batch = turn(watch)
+        assert (batch.files, batch.whole) == (1, 0) or number in (0, 1, 6)
+    under_their_names(tmp_path, pieces)
+    assert same_as_one_run(tmp_path)
+
+
 def test_ring_with_a_file_of_such_a_name(watched: Watched, tmp_path: Path) -> None:
     """The name that the tables would give the newer file is that of another one."""
     watch = watched()
@@ -371,7 +408,7 @@ def test_ring_with_a_file_of_such_a_name(watched: Watched, tmp_path: Path) -> No
 def test_ring_that_was_faster(watched: Watched, tmp_path: Path) -> None:
     """The newest file was not read to its end when it was overwritten: what follows is a set of its own."""
     watch = watched()
-    pieces = rotated(NINE, 6)
+    pieces = rotated(NINE, 7)
     for number in range(3):
         octets = pieces[number]
         (tmp_path / "in" / f"{number}.pcap").write_bytes(octets[: len(octets) - 20 * (number == 2)])
@@ -384,11 +421,16 @@ def test_ring_that_was_faster(watched: Watched, tmp_path: Path) -> None:
     assert found == {
         (name, f"{folder}/{number}.pcap") for name in (folder, f"{folder}#2") for number in range(3)
     }
+    assert list(processes(watch)) == [f"{folder}#2"]
+    (tmp_path / "in" / "0.pcap").write_bytes(pieces[6])
+    assert turn(watch).whole == 0
+    found = {(row["capture_set"], row["capture"]) for row in contents(tmp_path / "lake")["files"]}
+    assert len(found) == 7 and (f"{folder}#2", f"{folder}/0.pcap#2") in found
 
 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_ring_and_another_watch(watched: Watched, tmp_path: Path, fresh: bool) -> None:
-    """It knows the files under their names in the tables. Without a state, what is new is a set of its own."""
+    """It knows the files under their names in the tables. Without a state, new ones are another set."""
     watch = watched()
     folder = tmp_path / "in"
     pieces = rotated(NINE, 8)
@@ -407,7 +449,8 @@ def test_ring_and_another_watch(watched: Watched, tmp_path: Path, fresh: bool) -
     (folder / "2.pcap").write_bytes(pieces[5])
     turn(watch)
     found_files = [
-        (row["capture_set"], row["capture"].rpartition("/")[2]) for row in contents(tmp_path / "lake")["files"]
+        (row["capture_set"], row["capture"].rpartition("/")[2])
+        for row in contents(tmp_path / "lake")["files"]
     ]
     names = [(str(folder), ring_name(number)) for number in range(5)]
     newest = (f"{folder}#2", "2.pcap") if fresh else (str(folder), ring_name(5))

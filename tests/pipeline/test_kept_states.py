@@ -23,6 +23,7 @@ from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline import states
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.compaction import compact_tables
+from amqpscope.pipeline.following import Followers
 from amqpscope.pipeline.inputs import CaptureFile
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.watching import Turn
@@ -222,6 +223,53 @@ def test_a_state_of_other_rows(tmp_path: Path) -> None:
     grow(tmp_path, octets)
     found = once(tmp_path)
     assert read(found) == (sizes[3], 1) and not found.said and same_as_one_run(tmp_path)
+
+
+class Killed(BaseException):
+    """In place of a signal."""
+
+
+def dies(one: Any, *_: object) -> None:
+    """Stands for a function at which the process is killed."""
+    if isinstance(one, Lake):
+        one.abandon()  # the lease of a process that is there would stay
+    raise Killed
+
+
+@pytest.mark.parametrize("where", [(Lake, "commit"), (Followers, "settle")], ids=["before", "behind"])
+def test_killed_at_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any) -> None:
+    """Before it or behind it: there is a state of what the lake has, and in the end no other one."""
+    pieces = rotated(NINE, 4)
+    sizes = [len(octets) for octets in pieces]
+
+    for number, octets in enumerate(pieces):
+        grow(tmp_path, octets, f"{number}.pcap")
+        if number == 2:
+            watch = watch_of(tmp_path / "in", tmp_path / "lake", follow=True, at_once=True)
+            with monkeypatch.context() as patch:
+                patch.setattr(*where, dies)
+                with pytest.raises(Killed):
+                    watch.turn()
+            watch._followers.close()
+            assert len(list((tmp_path / "lake" / "_state").iterdir())) == 2
+            if where[1] == "settle":
+                continue
+        assert read(once(tmp_path)) == (sizes[number], number == 0)
+    kept(tmp_path)
+    assert same_as_one_run(tmp_path)
+
+
+def test_killed_before_the_first_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The directory has a state then, and is a lake that is empty."""
+    grow(tmp_path, NINE.read_bytes())
+    with monkeypatch.context() as patch:
+        patch.setattr(Lake, "commit", dies)
+        with pytest.raises(Killed):
+            once(tmp_path)
+    assert kept(tmp_path)
+    once(tmp_path)
+    kept(tmp_path)
+    assert same_as_one_run(tmp_path)
 
 
 def test_vacuum(tmp_path: Path) -> None:
