@@ -167,7 +167,8 @@ class Followers:
             parts = FollowedFiles.of(one)
             # The files of a set that was set apart are on their way to be overwritten, too.
             apart = one.name != source and source not in self._failed
-            wanted = self._at_once or one.name in changed or apart
+            at_once = self._at_once and one.size <= _AT_ONCE
+            wanted = at_once or one.name in changed or apart
             ready = wanted and source in files and source not in self._followed
             put_off = source in self._put_off and not apart
             self._put_off.discard(source)

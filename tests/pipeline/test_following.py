@@ -232,6 +232,18 @@ def test_who_is_followed(watched: Watched, tmp_path: Path, monkeypatch: pytest.M
     assert not processes(watch)
 
 
+@pytest.mark.parametrize("octets", [1, 1 << 20])
+def test_who_is_followed_at_once(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, octets: int
+) -> None:
+    """Of new sets, with `--once`, those that one process reads in reasonable time."""
+    monkeypatch.setattr(following, "_AT_ONCE", octets)
+    (tmp_path / "in" / "a.pcap").write_bytes(NINE.read_bytes())
+    watch = watched(at_once=True)
+    turn(watch)
+    assert bool(processes(watch)) == (octets > 1)
+
+
 def test_what_its_process_cannot_go_on_with(watched: Watched, tmp_path: Path) -> None:
     """The set is analysed as a whole then, and followed again later."""
     watch = watched()
