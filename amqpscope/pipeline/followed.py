@@ -192,7 +192,7 @@ class Followed:
                 self._tell(terms)
             assert self._process is not None
             stem = f"{run}-{self._process.pid}"
-            self._ask(Step(self._files.read, self._files.empty, staging, stem))
+            self._ask(Step(self._files.read, self._files.empty, staging, stem, not self.incomplete))
         except OSError as error:
             raise self._failed("") from error
 

@@ -348,6 +348,23 @@ def test_octets_that_come_again(tmp_path: Path) -> None:
     assert read(once(tmp_path)) == (len(octets), 1) and same_as_one_run(tmp_path)
 
 
+def test_octets_that_come_again_in_a_ring(tmp_path: Path) -> None:
+    """The set cannot be read again: what is not known any more agrees."""
+    packets = packets_in(TEN.read_bytes())
+    at = max(range(len(packets)), key=lambda number: len(packets[number].data))
+    again = packets[at]._replace(time=packets[at].time + 1000)
+    pieces = [
+        b"".join(part.octets for part in written(part, "pcap, little-endian"))
+        for part in (packets[: at // 2], packets[at // 2 : at + 1], [again, *packets[at + 1 :]])
+    ]
+    for number, octets in enumerate(pieces):
+        grow(tmp_path, octets, f"{number % 2}.pcap")
+        assert read(once(tmp_path)) == (len(octets), number == 0)
+    (tmp_path / "in" / "0.pcap").rename(tmp_path / "in" / "0.pcap#2")
+    grow(tmp_path, pieces[0], "0.pcap")
+    assert same_as_one_run(tmp_path)
+
+
 def test_killed_wherever_it_is(tmp_path: Path) -> None:
     """Between any two steps of it: the rows are those of one run."""
     octets = NINE.read_bytes()
