@@ -261,15 +261,18 @@ class Followed:
 def _named(before: FollowedFiles, files: Iterable[CaptureFile]) -> list[CaptureFile]:
     """Files under the names that the tables have for them."""
     files = list(files)
-    old = {file.capture: file for _, file in before.read}
-    taken = {*old, *(file.capture for file in files)}
+    old: dict[str, list[CaptureFile]] = {}
+    for _, file in before.read:
+        old.setdefault(file.name, []).append(file)
+    read = {file.capture for _, file in before.read}
+    taken = read | {file.capture for file in files}
     named = []
     for file in files:
-        same = next((one for one in old.values() if one.name == file.name and _is_still(file, one)), None)
+        same = next((one for one in reversed(old.get(file.name, ())) if _is_still(file, one)), None)
         name, number = file.name, 1
         if same is not None:
             name = same.capture
-        elif name in old:
+        elif name in read:
             while name in taken:
                 number += 1
                 name = f"{file.name}#{number}"
@@ -280,7 +283,9 @@ def _named(before: FollowedFiles, files: Iterable[CaptureFile]) -> list[CaptureF
 
 def _is_still(file: CaptureFile, old: CaptureFile) -> bool:
     """Whether a file is one that was read, or has grown since."""
-    return file.size >= old.size and (file.identity == old.identity or begins_as(file, old.identity))
+    if not file.identity or file.size < old.size:
+        return False
+    return file.identity == old.identity or begins_as(file, old.identity)
 
 
 def _gone(before: FollowedFiles, there: CaptureSet) -> list[CaptureFile]:

@@ -417,6 +417,25 @@ def test_ring_with_a_file_of_such_a_name(watched: Watched, tmp_path: Path) -> No
     assert len(contents(tmp_path / "lake")["files"]) == 4 and same_as_one_run(tmp_path)
 
 
+def test_ring_and_other_files(watched: Watched, tmp_path: Path) -> None:
+    """What comes in place of a file is no capture at first; and a file has the name that a newer one got."""
+    watch = watched()
+    pieces = rotated(NINE, 4)
+    noise = b"no capture" * len(pieces[0])
+    for name, octets in [
+        ("0.pcap", pieces[0]),
+        ("1.pcap", pieces[1]),
+        ("0.pcap", noise),
+        ("0.pcap", pieces[2]),
+        ("0.pcap#2", pieces[3]),
+    ]:
+        (tmp_path / "in" / name).write_bytes(octets)
+        assert turn(watch).whole == (octets in pieces[:2])
+    for name, octets in zip(["0.pcap", "1.pcap", "0.pcap#2", "0.pcap#2#2"], pieces, strict=True):
+        (tmp_path / "in" / name).write_bytes(octets)
+    assert same_as_one_run(tmp_path)
+
+
 def test_ring_that_was_faster(watched: Watched, tmp_path: Path) -> None:
     """The newest file was not read to its end when it was overwritten: what follows is a set of its own."""
     watch = watched()
