@@ -41,6 +41,7 @@ from amqpscope.pipeline.inputs import (
     size_now,
 )
 from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.packets import AGAIN
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.schemas import LAKE_TABLES
 from amqpscope.policy.policy import Policy
@@ -285,9 +286,6 @@ def _with_set(done: Addition, one: CaptureSet, known_files: "_KnownFiles", again
 _SAME = 0
 _LONGER = 1
 
-_AGAIN = re.compile("#[0-9]+$")
-"""Of the name of a file that has the name of an earlier one of its set (see `followed`)."""
-
 
 class _KnownFiles:
     """The files that a lake has.
@@ -350,7 +348,7 @@ class _KnownFiles:
         credentials that a look takes.
         """
         if row not in self._now:
-            names = dict.fromkeys((row.capture, _AGAIN.sub("", row.capture)))
+            names = dict.fromkeys((row.capture, AGAIN.sub("", row.capture)))
             self._now[row] = next(filter(None, (self._still(row, name) for name in names)), None)
         return self._now[row]
 

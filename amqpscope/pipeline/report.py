@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from amqpscope.pipeline.earlier import Earlier
 from amqpscope.pipeline.engines import Engine
+from amqpscope.pipeline.packets import AGAIN
 from amqpscope.pipeline.questions import FURTHER_QUESTIONS, QUESTIONS, LakeQuestion
 from amqpscope.pipeline.table_rows import row_objects
 from amqpscope.report.printable import printable
@@ -57,9 +58,6 @@ _SEVERITIES: Final = ("error", "warning", "note")
 
 _VERSION: Final = re.compile(r"(.*\S)\s+v?(\d\S{0,60})")
 """Product and version, as the tables have them in one text."""
-
-_AGAIN: Final = re.compile(r"#([0-9]{1,9})$")
-"""Of a file that has the name of an earlier one (see `followed`)."""
 
 _PARTS: Final = re.compile(r"\d{1,18}|[A-Za-z]{1,60}")
 
@@ -125,7 +123,7 @@ class LakeReport(NamedTuple):
         """
         if capture is None or packet is None or "://" in capture:
             return ""
-        name = _AGAIN.sub("", capture)
+        name = AGAIN.sub("", capture)
         if name in self.newest:
             if capture != self.newest[name]:
                 return ""
@@ -190,7 +188,7 @@ def _newest(engine: Engine) -> dict[str, str]:
     """See `LakeReport.newest`."""
     numbers: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for file in engine.query("SELECT DISTINCT capture_set, capture FROM files").to_pylist():
-        again = _AGAIN.search(file["capture"])
+        again = AGAIN.search(file["capture"])
         name = file["capture"][: again.start()] if again else file["capture"]
         numbers[name][file["capture_set"]].append(int(again[1]) if again else 1)
     found = {}

@@ -31,7 +31,7 @@ from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.watching import Watch, WatchedBatch
-from amqpscope.policy.policy import Policy
+from amqpscope.policy.policy import Policy, load_policy
 
 TEN, NINE = CAPTURES / "proton-windows.pcap", CAPTURES / "rabbitmq-large.pcap"
 
@@ -434,6 +434,20 @@ def test_ring_and_other_files(watched: Watched, tmp_path: Path) -> None:
     for name, octets in zip(["0.pcap", "1.pcap", "0.pcap#2", "0.pcap#2#2"], pieces, strict=True):
         (tmp_path / "in" / name).write_bytes(octets)
     assert same_as_one_run(tmp_path)
+
+
+def test_ring_and_the_allow_list(watched: Watched, tmp_path: Path) -> None:
+    """An entry names a file as it is called in its directory."""
+    allow = tmp_path / "amqpscope.toml"
+    allow.write_text('[[allow]]\nreason = "known"\nrule = "*"\ncapture = "0.pcap"\n')
+    policy = load_policy(str(allow))
+    watch = watched(policy=lambda: policy)
+    for number, octets in enumerate(rotated(CAPTURES / "amqplib-channel-errors.pcap", 4)):
+        (tmp_path / "in" / f"{number % 2}.pcap").write_bytes(octets)
+        turn(watch)
+    found = contents(tmp_path / "lake")["findings"]
+    excused = {(row["capture"].rpartition("/")[2], bool(row["suppressed"])) for row in found}
+    assert excused == {("0.pcap", True), ("1.pcap", False), ("0.pcap#2", True), ("1.pcap#2", False)}
 
 
 def test_ring_that_was_faster(watched: Watched, tmp_path: Path) -> None:
