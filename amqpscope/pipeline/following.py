@@ -193,7 +193,7 @@ class Followers:
             idle = min(self._followed.values(), key=lambda one: one.used)
             if idle.used == self._batches:
                 return False
-            self._drop(idle)
+            self._drop(idle, idle.incomplete)  # its state was kept then
         return True
 
     def _drop(self, followed: Followed, again: bool = False) -> None:

@@ -436,6 +436,23 @@ def test_ring_and_other_files(watched: Watched, tmp_path: Path) -> None:
     assert same_as_one_run(tmp_path)
 
 
+def test_rings_that_take_turns(watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are more than can be followed at a time: each goes on from its state."""
+    monkeypatch.setattr(following, "MAX_FOLLOWERS", 1)
+    watch = watched()
+    pieces = {"a": rotated(TEN, 6), "b": rotated(NINE, 6)}
+    for name in pieces:
+        (tmp_path / "in" / name).mkdir()
+        for number in range(3):
+            (tmp_path / "in" / name / f"{number % 2}.pcap").write_bytes(pieces[name][number])
+            turn(watch)
+    for number in range(3, 6):
+        for name in pieces:
+            (tmp_path / "in" / name / f"{number % 2}.pcap").write_bytes(pieces[name][number])
+            assert turn(watch).whole == 0 and list(processes(watch)) == [str(tmp_path / "in" / name)]
+    assert len({row["capture_set"] for row in contents(tmp_path / "lake")["files"]}) == 2
+
+
 def test_ring_and_the_allow_list(watched: Watched, tmp_path: Path) -> None:
     """An entry names a file as it is called in its directory."""
     allow = tmp_path / "amqpscope.toml"
