@@ -65,7 +65,7 @@ class Followers:
         self._allowed = allowed and hasattr(os, "fork")
         self._followed: dict[str, Followed] = {}
         self._put_off: set[str] = set()  # sources that are not followed with their next change
-        self._failed: set[str] = set()  # of these, those whose process could not do its first batch
+        self._failed: set[str] = set()  # sources whose processes could not do their first batch
         self._unsettled: set[str] = set()  # sources whose states were written since the last commit
         self._batches = 0
         self._kept_at = time.monotonic()
@@ -149,6 +149,7 @@ class Followers:
         """The rows of all batches are committed: the states before are of no use any more."""
         for source, followed in self._followed.items():
             followed.committed = followed.run
+            self._failed.discard(source)
             if source in self._unsettled:
                 states.settle(source, followed.kept)
         self._unsettled.clear()
@@ -217,12 +218,14 @@ class Followers:
 
     def fail(self) -> None:
         """A batch was not committed: the processes know more than the lake has. Those that had others before
-        may go on from their states, as the next batch may do better.
+        may go on from their states, as the next batch may do better. So may once those that read all files
+        again, because these may be gone by then.
         """
-        for followed in list(self._followed.values()):
+        for source, followed in list(self._followed.items()):
+            again = bool(followed.committed) or (followed.anew and source not in self._failed)
             if not followed.committed:
-                self._failed.add(followed.source)
-            self._drop(followed, bool(followed.committed))
+                self._failed.add(source)
+            self._drop(followed, again)
         self._unsettled.clear()
 
 

@@ -23,7 +23,8 @@ from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline import states
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.compaction import compact_tables
-from amqpscope.pipeline.following import Followers
+from amqpscope.pipeline.failure import FilesChanged
+from amqpscope.pipeline.following import FollowedBatch, Followers
 from amqpscope.pipeline.inputs import CaptureFile
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.watching import Turn
@@ -362,6 +363,46 @@ def test_octets_that_come_again_in_a_ring(tmp_path: Path) -> None:
         assert read(once(tmp_path)) == (len(octets), number == 0)
     (tmp_path / "in" / "0.pcap").rename(tmp_path / "in" / "0.pcap#2")
     grow(tmp_path, pieces[0], "0.pcap")
+    assert same_as_one_run(tmp_path)
+
+
+def test_a_file_that_is_overwritten_while_all_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Because octets came again: then it cannot be read again any more, and goes on from its state."""
+    packets = packets_in(TEN.read_bytes())
+    at = max(range(len(packets)), key=lambda number: len(packets[number].data))
+    again = packets[at]._replace(time=packets[at].time + 1000)
+    pieces = [
+        b"".join(part.octets for part in written(part, "pcap, little-endian"))
+        for part in (
+            packets[: at // 2],
+            packets[at // 2 : at + 1],
+            [again, *packets[at + 1 : at + 5]],
+            packets[at + 5 :],
+        )
+    ]
+    for number in range(2):
+        grow(tmp_path, pieces[number], f"{number}.pcap")
+        once(tmp_path)
+    grow(tmp_path, pieces[2], "2.pcap")
+    real = FollowedBatch.end
+
+    def end(batch: FollowedBatch) -> Any:
+        done = real(batch)
+        grow(tmp_path, pieces[3], "0.pcap")
+        return done
+
+    watch = watch_of(tmp_path / "in", tmp_path / "lake", follow=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(FollowedBatch, "end", end)
+        with pytest.raises(FilesChanged, match="overwritten meanwhile"):
+            watch.turn()
+    found = watch.turn()
+    watch.close()
+    assert found is not None and read(found) == (len(pieces[2]) + len(pieces[3]), 0)
+    for name, octets in zip(["0.pcap", "1.pcap", "2.pcap", "0.pcap#2"], pieces, strict=True):
+        grow(tmp_path, octets, name)
     assert same_as_one_run(tmp_path)
 
 
