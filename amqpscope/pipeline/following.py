@@ -52,6 +52,11 @@ _KEEP_SHARE: Final = 20.0
 whose first files are gone are always written.
 """
 
+_ROTATED_SHARE: Final = 1.0
+"""Parts of the time for each one of writing where a set has several files: it may be a ring that is about to
+overwrite the first of them.
+"""
+
 
 class Followers:
     """The sets that are followed. set_by: see `capture_sets`. allowed: whether any may be. at_once: also sets
@@ -129,7 +134,9 @@ class Followers:
         whatever it costs.
         """
         began = time.monotonic()
-        due = now or began - self._kept_at >= _KEEP_SHARE * self._kept_for
+        rotated = any(len(followed.one.files) > 1 for followed in self._followed.values())
+        share = _ROTATED_SHARE if rotated else _KEEP_SHARE
+        due = now or began - self._kept_at >= share * self._kept_for
         for followed in self._followed.values():
             if followed.run == followed.kept or not (due or followed.incomplete):
                 continue

@@ -436,6 +436,29 @@ def test_ring_and_other_files(watched: Watched, tmp_path: Path) -> None:
     assert same_as_one_run(tmp_path)
 
 
+def test_states_of_files_that_follow_one_another(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may be of a ring, which a kill would set apart: they are kept more often than others."""
+    monkeypatch.setattr(following, "_KEEP_SHARE", 1e9)
+    monkeypatch.setattr(following, "_ROTATED_SHARE", 0.0)
+    watch = watched()
+    pieces = rotated(NINE, 3)
+    lake = Lake(str(tmp_path / "lake"))
+    fits = []
+    for name, octets in [
+        ("0.pcap", pieces[0][:-60]),
+        ("0.pcap", pieces[0][:-30]),
+        ("0.pcap", pieces[0]),
+        ("1.pcap", pieces[1][:-30]),
+        ("1.pcap", pieces[1]),
+    ]:
+        (tmp_path / "in" / name).write_bytes(octets)
+        turn(watch)
+        fits.append([name.rpartition("-")[2] for name in lake.states()] == [lake.runs()[-1].name])
+    assert fits == [False, False, False, True, True]
+
+
 def test_rings_that_take_turns(watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There are more than can be followed at a time: each goes on from its state."""
     monkeypatch.setattr(following, "MAX_FOLLOWERS", 1)
