@@ -14,7 +14,7 @@ from amqpscope.cli.interruptible import cancel_spark, interruptible
 from amqpscope.cli.judging import NewFindingOptions, RuleOptions, given_of, today
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import say
-from amqpscope.cli.quantities import duration
+from amqpscope.cli.quantities import delay, duration
 from amqpscope.cli.spark_options import (
     Configuration,
     FreshState,
@@ -107,6 +107,16 @@ def watch(
         str,
         typer.Option("--every", metavar="TIME", help="Set the time between two searches for new captures."),
     ] = "10s",
+    lateness: Annotated[
+        str,
+        typer.Option(
+            "--lateness",
+            metavar="TIME",
+            help="Read a new file only when it has been in DIR for this time, so that files which arrive "
+            "later, but begin earlier, are read before it. With --once, count the time since the last change "
+            "of the file.",
+        ),
+    ] = "0s",
     once: Annotated[
         bool, typer.Option("--once", help="Add the captures that are in DIR now, and exit.")
     ] = False,
@@ -151,6 +161,7 @@ def watch(
 
     chosen = chosen_tables(wanted, policy())
     pause = duration("--every", every) / 1e9
+    waiting = delay("--lateness", lateness) / 1e9
     hours = -(-duration("--keep", keep) // _HOUR)
     dialect = decoding.dialect or ""
     # What a set is decrypted with may come later than its packets.
@@ -160,6 +171,7 @@ def watch(
         *(set_by, chosen, bool(wanted), policy, dialect, with_json, hours, tags, follow),
         at_once=once,
         fresh=fresh_state,
+        lateness=waiting,
     )
     spark: SparkSession | None = None
     with contextlib.ExitStack() as opened:

@@ -375,7 +375,7 @@ def run(
                         followed.batch,
                     )
                 )
-                followed.keep()
+                followed.settle()
         troubles = Lake(out).troubles()
     except BaseException:
         if analysis is not None:

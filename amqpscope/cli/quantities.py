@@ -4,7 +4,7 @@ import re
 
 from amqpscope.errors import FilterError
 
-__all__ = ["duration", "rotation", "size"]
+__all__ = ["delay", "duration", "rotation", "size"]
 
 _SECOND = 1_000_000_000
 
@@ -30,6 +30,12 @@ def duration(option: str, text: str) -> int:
             f"{option} {text!r}: must be a duration such as 0.5s, 15min, 2h or 7d, above 0 and up to 3660d"
         )
     return max(int(number * _DURATIONS[unit] * _SECOND), 1)
+
+
+def delay(option: str, text: str) -> int:
+    """Nanoseconds, or none at all. Raises FilterError, which names the option."""
+    number, unit = _split(option, text)
+    return duration(option, text) if number or unit not in _DURATIONS else 0
 
 
 def size(option: str, text: str) -> int:

@@ -30,6 +30,8 @@ from amqpscope.why.text import answer_lines
 
 __all__ = ["EPILOG", "why"]
 
+_AGAIN = re.compile(r"(.+)#[0-9]+", re.ASCII | re.DOTALL)
+
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 EPILOG = """\b
@@ -187,6 +189,12 @@ def why(
         raise FilterError("--connection: only with --end")
     if len(named) == 1 and _NUMBER.fullmatch(named[0]) and os.path.exists(packet):
         raise FilterError(f"the file comes before the packet: amqpscope why {packet} {named[0]}")
+    again = _AGAIN.fullmatch(named[0])
+    if again is not None and not os.path.lexists(named[0]) and os.path.exists(again[1]):
+        raise FilterError(
+            f"{named[0]}: no such file: tables of a ring of captures call a newer {again[1]} so; if the file "
+            f"was not overwritten since then: amqpscope why {again[1]} {packet}"
+        )
     number = _number(packet)
     captures = reading.captures(named)
     if len(captures) > 1:

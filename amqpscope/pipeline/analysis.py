@@ -242,8 +242,9 @@ class Analysis:
                     raise PipelineError(f"{lake.name}: another run has written to this lake")
                 if added.base:
                     kept, rewritten = kept_files(lake, added, staging, f"{run}-kept")
-                if not unchanged([*self.plan.sets, *(of.there for of in followed.sets)]):
+                if not unchanged([*self.plan.sets, *(of.news for of in followed.sets)]):
                     raise FilesChanged(f"{lake.name}: nothing is added: files were overwritten meanwhile")
+                followed.keep()
             except BaseException:
                 lake.abandon()
                 raise

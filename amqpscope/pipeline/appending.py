@@ -5,7 +5,8 @@ whole, and its rows take the place of those that it had: the tables are those of
 
 Earlier files of the set are read from where they were, also if they are not among the sources of this run.
 Where one is no longer there (`tcpdump -W` overwrites the oldest), its rows stay, and the new files are a
-capture set of their own, NAME#2: a connection that continues in them is joined in the middle.
+capture set of their own, NAME#2: a connection that continues in them is joined in the middle. Sets that are
+followed are not concerned (`following`).
 
 A file of the lake is recognised under another name. It has moved if it is gone from its old name: a set whose
 files have all moved into another one goes with them. Otherwise the file is a copy, and the set that has the
@@ -40,6 +41,7 @@ from amqpscope.pipeline.inputs import (
     size_now,
 )
 from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.packets import AGAIN
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.schemas import LAKE_TABLES
 from amqpscope.policy.policy import Policy
@@ -339,19 +341,25 @@ class _KnownFiles:
         return [row for row in self._sets[name] if row.packets]
 
     def now(self, row: RecordedFile) -> CaptureFile | None:
-        """The file that has the name of one in the lake and is still that one; None if it is gone.
+        """The file that has the name of one in the lake (or NAME, for NAME#2) and is still it; None if it is
+        gone.
 
         In an object store it is looked for among the inputs only: the name is without the options and
         credentials that a look takes.
         """
         if row not in self._now:
-            file = self._inputs.get(row.capture)
-            if file is None and not is_remote(row.capture):
-                file = next((one for one in find_inputs([row.capture]) if one.capture == row.capture), None)
-            if file is not None and (file.trouble is not None or self.length(file, row) is None):
-                file = None
-            self._now[row] = file
+            names = dict.fromkeys((row.capture, AGAIN.sub("", row.capture)))
+            self._now[row] = next(filter(None, (self._still(row, name) for name in names)), None)
         return self._now[row]
+
+    def _still(self, row: RecordedFile, name: str) -> CaptureFile | None:
+        """The file of this name, if it is one in the lake."""
+        file = self._inputs.get(name)
+        if file is None and not is_remote(name):
+            file = next((one for one in find_inputs([name]) if one.capture == name), None)
+        if file is None or file.trouble is not None or self.length(file, row) is None:
+            return None
+        return file
 
     def find(self, file: CaptureFile, own: set[str]) -> RecordedFile | None:
         """The file in the lake that this one is, or None. own: the sets in the lake that come of its set; of
@@ -367,7 +375,8 @@ class _KnownFiles:
             length = self.length(file, row)
             if length is None:
                 continue
-            copied = row.capture != name and self.now(row) is not None
+            file_now = None if row.capture == name else self.now(row)
+            copied = file_now is not None and file_now.capture != file.capture
             if copied and length == _LONGER:
                 continue
             rank = (row.capture != name, row.capture_set not in own, length, copied)

@@ -1,10 +1,15 @@
-"""One capture set that is followed: its files, what a batch reads of them, and its process (`follower`)."""
+"""One capture set that is followed: its files, what a batch reads of them, and its process (`follower`).
+
+Where a file has the name of another one that the set has had before, as in a ring of `tcpdump -W`, the tables
+call it NAME#2, and the next one NAME#3. It has this name from its first batch on.
+"""
 
 import contextlib
 import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from amqpscope import __version__
@@ -67,10 +72,12 @@ class FollowedFiles(NamedTuple):
 class Followed:
     """A set and the process that follows it.
 
-    one: the set, as the batch under way finds it. there: without the files that were deleted since. source:
-    the capture set that its files are found in. others: files of that one that belong to another set of the
-    lake. files, octets: that the batch reads. open: paths of the files with open rows. anew: the batch reads
-    all files again, since the state could not be used. run: of the batch. state: where the process begins.
+    one: the set, as the batch under way finds it. there: without the files that were deleted since. news:
+    without those of which nothing is new. source: the capture set that its files are found in. others: files
+    of that one that belong to another set of the lake. files, octets: that the batch reads. open: paths of
+    the files with open rows. anew: the batch reads all files again, since the state could not be used. run:
+    of the batch. committed: the last one, "" if there is none. kept: the one whose state was written last.
+    state: where the process begins.
     """
 
     def __init__(
@@ -84,9 +91,12 @@ class Followed:
     ) -> None:
         self.one = one
         self.there = one
+        self.news = one
         self.source = source
         self.anew = False
         self.run = ""
+        self.committed = ""
+        self.kept = ""
         self.files = len(one.files)
         self.octets = files.octets
         self.open = opened
@@ -107,6 +117,11 @@ class Followed:
             return None
         others = frozenset(FileKey(*other) for other in stored.others)
         return cls(stored.one, files, stored.source, others, stored.octets, stored.open)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether files are gone, so that the set could not be read again."""
+        return self.there is not self.one
 
     def start(self) -> None:
         """Start the process."""
@@ -146,9 +161,10 @@ class Followed:
         cannot go on with what is there.
         """
         mine = [file for file in found.files if key_of(file) not in self.others]
-        there = found
-        if found.name != self.one.name or len(mine) < len(found.files):
+        there = found._replace(name=self.one.name)
+        if len(mine) < len(found.files):
             there = capture_set(self.one.name, mine)
+        there = there._replace(files=tuple(_named(self._files, there.files)))
         gone = _gone(self._files, there)
         one = there
         if gone:
@@ -159,9 +175,11 @@ class Followed:
         if files is None or not _continues(self._files, files):
             return False
         before = {key_of(file) for file in self.one.files}
-        self.files = sum(key_of(file) not in before for file in one.files)
+        news = tuple(file for file in one.files if key_of(file) not in before)
+        self.files = len(news)
         self.octets = files.octets - self._files.octets
         self.one, self.there, self._files = one, there, files
+        self.news = there._replace(files=news)
         return True
 
     def begin(self, staging: str, run: str, terms: FollowerTerms) -> None:
@@ -174,14 +192,14 @@ class Followed:
                 self._tell(terms)
             assert self._process is not None
             stem = f"{run}-{self._process.pid}"
-            self._ask(Step(self._files.read, self._files.empty, staging, stem))
+            self._ask(Step(self._files.read, self._files.empty, staging, stem, not self.incomplete))
         except OSError as error:
             raise self._failed("") from error
 
     def end(self) -> Done:
         """What the process has written."""
         answer = self._answer()
-        if isinstance(answer, str) and self._resumed and not self.anew and self.there is self.one:
+        if isinstance(answer, str) and self._resumed and not self.anew and not self.incomplete:
             # What the state does not have is in the files.
             self.close()
             self._begun = self._resumed = False
@@ -189,6 +207,7 @@ class Followed:
             assert self._step is not None
             self.begin(*self._step)
             self.anew = True
+            self.news = self.one
             self.files, self.octets = len(self.one.files), self._files.octets
             answer = self._answer()
         if not isinstance(answer, Done):
@@ -197,7 +216,7 @@ class Followed:
         return answer
 
     def keep(self) -> bytes | str:
-        """The state, behind a commit; or why there is none."""
+        """The state, behind a batch; or why there is none."""
         try:
             self._ask(KEEP)
             answer = self._answer()
@@ -239,10 +258,38 @@ class Followed:
         self._process.wait()
 
 
+def _named(before: FollowedFiles, files: Iterable[CaptureFile]) -> list[CaptureFile]:
+    """Files under the names that the tables have for them."""
+    files = list(files)
+    old: dict[str, list[CaptureFile]] = {}
+    for _, file in before.read:
+        old.setdefault(file.name, []).append(file)
+    read = {file.capture for _, file in before.read}
+    taken = read | {file.capture for file in files}
+    named = []
+    for file in files:
+        same = next((one for one in reversed(old.get(file.name, ())) if _is_still(file, one)), None)
+        name, number = file.name, 1
+        if same is not None:
+            name = same.capture
+        elif name in read:
+            while name in taken:
+                number += 1
+                name = f"{file.name}#{number}"
+            taken.add(name)
+        named.append(file._replace(capture=name))
+    return named
+
+
+def _is_still(file: CaptureFile, old: CaptureFile) -> bool:
+    """Whether a file is one that was read, or has grown since."""
+    if not file.identity or file.size < old.size:
+        return False
+    return file.identity == old.identity or begins_as(file, old.identity)
+
+
 def _gone(before: FollowedFiles, there: CaptureSet) -> list[CaptureFile]:
-    """The files that were read first and are not there any more, if no other one has the name of one of them
-    and the last one read is there.
-    """
+    """The files that were read first and are not there any more, if the last one read is there."""
     keys = {key_of(file) for file in there.files}
     names = {file.capture for file in there.files}
     gone: list[CaptureFile] = []
@@ -265,6 +312,5 @@ def _continues(before: FollowedFiles, now: FollowedFiles) -> bool:
     return (
         [key_of(file) for file in old[:-1]] == [key_of(file) for file in new[: len(old) - 1]]
         and found.capture == last.capture
-        and found.size >= last.size
-        and (found.identity == last.identity or begins_as(found, last.identity))
+        and _is_still(found, last)
     )

@@ -69,13 +69,14 @@ class FollowerTerms(NamedTuple):
 class Step(NamedTuple):
     """What a batch reads. files: of the set, in order, those that are read first at the same places as in
     the batch before, and none of them shorter. empty: files of the set that have no packet yet, with their
-    places. staging, stem: of `PartWriter`.
+    places. staging, stem: of `PartWriter`. complete: all files could be read again from their beginnings.
     """
 
     files: tuple[tuple[int, CaptureFile], ...]
     empty: tuple[tuple[int, CaptureFile], ...]
     staging: str
     stem: str
+    complete: bool = True
 
 
 class Done(NamedTuple):
@@ -126,6 +127,7 @@ class _FollowedSet:
         self._parent = os.getppid()
         self._counted: Counter[tuple[str, ...]] = Counter()  # of what is final
         self._unable = False  # it was read as a whole, and cannot be followed
+        self._complete = True  # as of `Step`
 
     def keep(self) -> bytes:
         """The state. NotKept: there can be none."""
@@ -174,6 +176,7 @@ class _FollowedSet:
         """Read what is new, and write its rows. Raises PipelineError if the set cannot be followed on."""
         if self._unable:
             raise PipelineError(_LATE_SECRETS)
+        self._complete = step.complete
         final = PartWriter(step.staging, step.stem, self._terms.tags)
         files = [file for _, file in step.files]
         first = not self._fates
@@ -181,6 +184,7 @@ class _FollowedSet:
             for position in range(max(len(self._fates) - 1, 0), len(files)):
                 self._read(files, position, final)
         except _SecretsCameLate:
+            final.close()  # what is in its files is read once more
             if first:
                 return self._as_a_whole(step)
             raise
@@ -238,11 +242,17 @@ class _FollowedSet:
         self._state = None if last else (kind, reader.reader.dump())
 
     def _take(self) -> None:
-        """All that has come out since the last time. PipelineError: the state does not have what it takes."""
-        if any(note.code == NOT_KNOWN for note in self._table.output.notes):
+        """All that has come out since the last time. PipelineError: the state does not have what it takes,
+        but the files do. If some are gone, octets that came again are taken for the same.
+        """
+        notes = self._table.output.notes
+        unsure = [note for note in notes if note.code == NOT_KNOWN]
+        if unsure and self._complete:
             raise PipelineError(
                 "octets came again that were sent before the last run, which kept none of them"
             )
+        if unsure:
+            notes[:] = [note for note in notes if note.code != NOT_KNOWN]
         self._recorder.take(self._table)
 
     def _end(self, step: Step) -> bytes:

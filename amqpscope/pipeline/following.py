@@ -6,16 +6,16 @@ writes the rows of what is over by then, which stay, and *open* rows, of what is
 by the next batch.
 
 What a process holds in memory is its state, which is kept beside the tables (see `states`): the next watch,
-and the next run with `--append`, let a process go on from there. Without a state nothing is lost but time:
-rows and files are committed in one step, so the lake never depends on it. Whenever a set is not what its
-process takes it for, the process is ended, and the set is analysed as a whole again, as `--append` does,
-before it may be followed again. That is so after a failure of any kind, if a file other than the last one has
-changed, if a file comes before one that was read, if files overlap in time, and where there are compressed
-files, whose end cannot be seen.
+the next run with `--append`, and this watch behind a batch that failed, let a process go on from there.
+Without a state nothing is lost but time: rows and files are committed in one step, so the lake never depends
+on it. Whenever a set is not what its process takes it for, the process is ended, and the set is analysed as a
+whole again, as `--append` does, before it may be followed again. That is so if a file other than the last one
+has changed, if a file comes before one that was read, if files overlap in time, and where there are
+compressed files, whose end cannot be seen.
 
-The first files may be deleted once others follow them, as a ring buffer does: what was read of them is known.
-Where a new file has the name of one of them, a row would not say which of both it is about: then that set is
-followed no more.
+The first files may be deleted or overwritten once others follow them, as a ring buffer does: what was read of
+them is known. The last file that was read has to be there, since what was written to it later would be
+missing. Such a set could not be read again, so its state is kept with each batch.
 """
 
 import os
@@ -48,7 +48,14 @@ _AT_ONCE: Final = 256 * 1024 * 1024
 """Octets of a set up to which one process reads it the first time; of more, several can read it together."""
 
 _KEEP_SHARE: Final = 20.0
-"""Writing the states takes at most one part in so many of the time, until the end of a watch."""
+"""Writing the states takes at most one part in so many of the time, until the end of a watch. Those of sets
+whose first files are gone are always written.
+"""
+
+_ROTATED_SHARE: Final = 1.0
+"""Parts of the time for each one of writing where a set has several files: it may be a ring that is about to
+overwrite the first of them.
+"""
 
 
 class Followers:
@@ -63,6 +70,8 @@ class Followers:
         self._allowed = allowed and hasattr(os, "fork")
         self._followed: dict[str, Followed] = {}
         self._put_off: set[str] = set()  # sources that are not followed with their next change
+        self._failed: set[str] = set()  # sources whose processes could not do their first batch
+        self._unsettled: set[str] = set()  # sources whose states were written since the last commit
         self._batches = 0
         self._kept_at = time.monotonic()
         self._kept_for = 0.0  # seconds that it took
@@ -121,21 +130,36 @@ class Followers:
         return followed
 
     def keep(self, states: States, now: bool) -> None:
-        """Write the states behind a commit, if that costs little. now: whatever it costs."""
+        """Write the states, if that costs little, and those of sets that could not be read again. now: all,
+        whatever it costs.
+        """
         began = time.monotonic()
-        if not now and began - self._kept_at < _KEEP_SHARE * self._kept_for:
-            return
+        rotated = any(len(followed.one.files) > 1 for followed in self._followed.values())
+        share = _ROTATED_SHARE if rotated else _KEEP_SHARE
+        due = now or began - self._kept_at >= share * self._kept_for
         for followed in self._followed.values():
-            if not followed.run:
+            if followed.run == followed.kept or not (due or followed.incomplete):
                 continue
             answer = followed.keep()
             if isinstance(answer, bytes):
                 others = sorted(followed.others)
                 states.keep(followed.source, followed.one, others, followed.run, followed.open, answer)
+                followed.kept = followed.run
+                self._unsettled.add(followed.source)
             elif now:
                 states.say(f"{escaped(followed.source)}: no state is kept: {answer}")
-        self._kept_at = time.monotonic()
-        self._kept_for = self._kept_at - began
+        if due:
+            self._kept_at = time.monotonic()
+            self._kept_for = self._kept_at - began
+
+    def settle(self, states: States) -> None:
+        """The rows of all batches are committed: the states before are of no use any more."""
+        for source, followed in self._followed.items():
+            followed.committed = followed.run
+            self._failed.discard(source)
+            if source in self._unsettled:
+                states.settle(source, followed.kept)
+        self._unsettled.clear()
 
     def begun(
         self, sets: Iterable[CaptureSet], changed: frozenset[str], found: Iterable[CaptureSet]
@@ -149,11 +173,15 @@ class Followers:
         for one in sets:
             source = self._source_of(one.files[0].capture)
             parts = FollowedFiles.of(one)
-            small = parts is not None and parts.octets <= _AT_ONCE
-            ready = one.name in changed or (self._at_once and small)
-            ready = ready and source in files and source not in self._followed
-            if source in self._put_off or parts is None or not ready or not self._room():
-                self._put_off.discard(source)
+            # The files of a set that was set apart are on their way to be overwritten, too.
+            apart = one.name != source and source not in self._failed
+            at_once = self._at_once and one.size <= _AT_ONCE
+            wanted = at_once or one.name in changed or apart
+            ready = wanted and source in files and source not in self._followed
+            put_off = source in self._put_off and not apart
+            self._put_off.discard(source)
+            self._failed.discard(source)
+            if put_off or parts is None or not ready or not self._room():
                 rest.append(one)
                 continue
             own = set(one.files)
@@ -173,14 +201,17 @@ class Followers:
             idle = min(self._followed.values(), key=lambda one: one.used)
             if idle.used == self._batches:
                 return False
-            self._drop(idle)
+            self._drop(idle, idle.incomplete)  # its state was kept then
         return True
 
-    def _drop(self, followed: Followed) -> None:
-        """Follow a set no more, until it has changed once and changes again."""
+    def _drop(self, followed: Followed, again: bool = False) -> None:
+        """Follow a set no more, until it has changed once and changes again. again: it may go on from a state
+        at once.
+        """
         followed.close()
         del self._followed[followed.source]
-        self._put_off.add(followed.source)
+        if not again:
+            self._put_off.add(followed.source)
 
     def kill(self) -> None:
         """End all processes, from another thread."""
@@ -192,12 +223,27 @@ class Followers:
         for followed in list(self._followed.values()):
             self._drop(followed)
 
+    def fail(self) -> None:
+        """A batch was not committed: the processes know more than the lake has. Those that had others before
+        may go on from their states, as the next batch may do better. So may once those that read all files
+        again, because these may be gone by then.
+        """
+        for source, followed in list(self._followed.items()):
+            again = bool(followed.committed) or (followed.anew and source not in self._failed)
+            if not followed.committed:
+                self._failed.add(source)
+            self._drop(followed, again)
+        self._unsettled.clear()
+
 
 class FollowedBatch(NamedTuple):
-    """What sets that are followed add to a run. earlier: the run counts what they had before, too."""
+    """What sets that are followed add to a run. earlier: the run counts what they had before, too. keep:
+    writes their states before the commit.
+    """
 
     sets: tuple[Followed, ...]
     earlier: bool = False
+    keep: Callable[[], None] = lambda: None
 
     @property
     def anew(self) -> frozenset[str]:
@@ -248,7 +294,7 @@ class AppendedSets:
             return sets
         self._states = States(lake, self._followers.set_by, tables, terms, tags, say, fresh)
         news, rest = self._followers.going_on(sets, frozenset(), self._states)
-        self.batch = FollowedBatch(tuple(news), True)
+        self.batch = FollowedBatch(tuple(news), True, self._keep)
         return rest
 
     def begin(self, added: Addition, found: Iterable[CaptureSet]) -> list[CaptureSet]:
@@ -256,13 +302,18 @@ class AppendedSets:
         if self._states is None:
             return added.sets
         begun, rest = self._followers.begun(added.sets, added.replaced, found)
-        self.batch = FollowedBatch((*self.batch.sets, *begun), True)
+        self.batch = self.batch._replace(sets=(*self.batch.sets, *begun))
         return rest
 
-    def keep(self) -> None:
-        """Keep their states: their rows are committed."""
+    def _keep(self) -> None:
+        """Keep their states: their rows will be committed."""
         if self._states is not None:
             self._followers.keep(self._states, True)
+
+    def settle(self) -> None:
+        """Their rows are committed."""
+        if self._states is not None:
+            self._followers.settle(self._states)
 
     def close(self) -> None:
         """End their processes."""

@@ -69,8 +69,9 @@ class Trouble(NamedTuple):
 
 
 class CaptureFile(NamedTuple):
-    """One input. capture: what it is called, path: where it is. Both absolute paths, or URLs; a name without
-    credentials and options.
+    """One input. capture: what it is called in the tables, path: where it is. Both absolute paths, or URLs; a
+    name without credentials and options. They differ where a set has had another file of this name before
+    (see `followed`).
 
     size: octets of the file when it was found; of one that grows no more are read. compression: gzip, zstd
     or "". first_time: of its first packet, ns since 1970. trouble: why it cannot be read at all. named: asked
@@ -86,6 +87,11 @@ class CaptureFile(NamedTuple):
     trouble: Trouble | None = None
     named: bool = False
     identity: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called where it is."""
+        return shown(self.path)
 
     @property
     def skipped(self) -> bool:

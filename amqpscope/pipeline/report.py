@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from amqpscope.pipeline.earlier import Earlier
 from amqpscope.pipeline.engines import Engine
+from amqpscope.pipeline.packets import AGAIN
 from amqpscope.pipeline.questions import FURTHER_QUESTIONS, QUESTIONS, LakeQuestion
 from amqpscope.pipeline.table_rows import row_objects
 from amqpscope.report.printable import printable
@@ -28,7 +29,6 @@ __all__ = [
     "VersionChange",
     "lake_report",
     "report_object",
-    "why_command",
 ]
 
 _MOST: Final = {
@@ -101,7 +101,8 @@ class LakeReport(NamedTuple):
     """name: of the lake, as the user calls it. as_of: the run that left the tables so, "" for the last one.
     answers: by the names of their questions, and `changes`. left_out: why there is no answer to a question
     although the lake has its tables. since: the run that `new_findings` and `new_diagnoses` compare with, ""
-    if there is none. tags: of all rows that were counted.
+    if there is none. tags: of all rows that were counted. newest: where several files have had a name one
+    after another, what the tables call the newest of them, "" if that is not known.
     """
 
     name: str
@@ -110,10 +111,24 @@ class LakeReport(NamedTuple):
     left_out: dict[str, str] = {}  # noqa: RUF012 - nobody changes it
     since: str = ""
     tags: Mapping[str, str] = MappingProxyType({})
+    newest: Mapping[str, str] = MappingProxyType({})
 
     def groups(self, name: str) -> list[dict[str, Any]]:
         """The groups of an answer; none if the lake does not have the tables of the question."""
         return row_objects(self.answers[name].table) if name in self.answers else []
+
+    def why_command(self, capture: str | None, packet: int | None) -> str:
+        """What a shell runs to explain a packet; "" if the packet is not known, not in a local file, or in
+        one that has been overwritten.
+        """
+        if capture is None or packet is None or "://" in capture:
+            return ""
+        name = AGAIN.sub("", capture)
+        if name in self.newest:
+            if capture != self.newest[name]:
+                return ""
+            capture = name
+        return f"amqpscope why {shlex.quote(printable(capture))} {packet}"
 
     @property
     def title(self) -> str:
@@ -165,7 +180,23 @@ def lake_report(
             )
         else:
             answers["changes"] = _changes(products, broken)
-    return LakeReport(name, as_of, answers, left_out, before.run if before else "", tags)
+    since = before.run if before else ""
+    return LakeReport(name, as_of, answers, left_out, since, tags, _newest(engine))
+
+
+def _newest(engine: Engine) -> dict[str, str]:
+    """See `LakeReport.newest`."""
+    numbers: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for file in engine.query("SELECT DISTINCT capture_set, capture FROM files").to_pylist():
+        again = AGAIN.search(file["capture"])
+        name = file["capture"][: again.start()] if again else file["capture"]
+        numbers[name][file["capture_set"]].append(int(again[1]) if again else 1)
+    found = {}
+    for name, sets in numbers.items():
+        every = [number for of in sets.values() for number in of]
+        if len(every) > 1 and 1 in every:
+            found[name] = f"{name}#{max(every)}" if len(sets) == 1 else ""
+    return found
 
 
 def _new(engine: Engine, question: LakeQuestion, known: Collection[Any]) -> LakeAnswer:
@@ -210,13 +241,6 @@ def _answer_object(answer: LakeAnswer) -> dict[str, Any]:
             for group, where in zip(row_objects(answer.table), answer.wheres, strict=True)
         ],
     }
-
-
-def why_command(capture: str | None, packet: int | None) -> str:
-    """What a shell runs to explain a packet; "" if the packet is not known, or not in a local file."""
-    if capture is None or packet is None or "://" in capture:
-        return ""
-    return f"amqpscope why {shlex.quote(printable(capture))} {packet}"
 
 
 def _changes(products: LakeAnswer, broken: LakeAnswer) -> LakeAnswer:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from amqpscope.pipeline.heat import heat_of
-from amqpscope.pipeline.report import MAX_CHANCE, LakeReport, report_object, why_command
+from amqpscope.pipeline.report import MAX_CHANCE, LakeReport, report_object
 from amqpscope.report.page import data_text, page_html, resource
 from amqpscope.report.printable import cut, printable
 
@@ -23,7 +23,7 @@ def report_html(report: LakeReport) -> str:
     """The whole file."""
     found, heat = report_object(report), heat_of(report)
     for answer in found["answers"].values():
-        answer["groups"] = [_shown(group) for group in answer["groups"]]
+        answer["groups"] = [_shown(report, group) for group in answer["groups"]]
     data = {
         "lake": report.title,
         "command": report.sql_command,
@@ -37,11 +37,11 @@ def report_html(report: LakeReport) -> str:
     return page_html(f"Report of {data['lake']}", body, style, script, data_text(data))
 
 
-def _shown(group: dict[str, Any]) -> dict[str, Any]:
+def _shown(report: LakeReport, group: dict[str, Any]) -> dict[str, Any]:
     """A group with its texts visible and not too long, and with the command for its packet, if it has one."""
     shown = {name: _text(name, value) if isinstance(value, str) else value for name, value in group.items()}
     if "packet" in group:
-        shown["why"] = why_command(group["capture"], group["packet"])
+        shown["why"] = report.why_command(group["capture"], group["packet"])
     return shown
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from amqpscope.pipeline.heat import EMPTY, heat_of
-from amqpscope.pipeline.report import CHANGES, LakeReport, why_command
+from amqpscope.pipeline.report import CHANGES, LakeReport
 from amqpscope.pipeline.table_rows import row_objects, table_lines
 from amqpscope.report.printable import cut, printable
 from dissectors.wording import count
@@ -63,7 +63,7 @@ def report_lines(report: LakeReport) -> Iterator[str]:
             yield "none"
             continue
         if name == "examples":
-            yield from _example_lines(row_objects(answer.table))
+            yield from _example_lines(report, row_objects(answer.table))
         elif name == "hours":
             yield from _heat_lines(report)
         else:
@@ -74,7 +74,7 @@ def report_lines(report: LakeReport) -> Iterator[str]:
         yield f'rows: {report.sql_command} "{answer.question.rows_sql}"'
 
 
-def _example_lines(groups: list[dict[str, Any]]) -> Iterator[str]:
+def _example_lines(report: LakeReport, groups: list[dict[str, Any]]) -> Iterator[str]:
     """Findings, below the rule and the product that they are about."""
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for one in groups:
@@ -85,7 +85,7 @@ def _example_lines(groups: list[dict[str, Any]]) -> Iterator[str]:
         yield f"{kind} {printable(rule)}, {cut(printable(product or 'no product'), 60)}: {number}"
         for one in examples:
             yield f"  {cut(printable(one['message']), _LONGEST)}"
-            why = why_command(one["capture"], one["packet"])
+            why = report.why_command(one["capture"], one["packet"])
             if why:
                 yield f"    next: {why}"
 

@@ -26,7 +26,7 @@ from amqpscope.pipeline.columns import LARGEST, TableColumns
 from amqpscope.pipeline.deliveries import DeliveryLog
 from amqpscope.pipeline.delivery_columns import DeliveryColumns
 from amqpscope.pipeline.frame_columns import Days, FrameColumns
-from amqpscope.pipeline.packets import in_text, split
+from amqpscope.pipeline.packets import AGAIN, in_text, split
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import protocol_of, protocol_of_kind
@@ -269,7 +269,8 @@ class Recorder:
     def _finding(self, finding: Finding) -> None:
         position, packet = split(int(finding.packet))
         capture = self._captures[position]
-        if not self._rows.rulings.decide(finding, capture):
+        named = AGAIN.sub("", capture)  # what the file was called when the finding came
+        if not self._rows.rulings.decide(finding, named if named in self._captures else capture):
             return
         reported = decided_object(finding, capture)
         packets = [split(int(one["packet"])) for one in reported["packets"]]

@@ -1,16 +1,16 @@
 """The states of capture sets, beside the tables of a lake: where the next run goes on.
 
-    LAKE/_state/DIGEST     of the name of a set
+    LAKE/_state/DIGEST-RUN     of the name of a set, and the run that it goes on from
 
-What a process that follows a set has in memory (see `follower`) is written there behind a commit, as far as
+What a process that follows a set has in memory (see `follower`) is written there before a commit, as far as
 that is affordable, and at the end of a watch or of a run with `--append`. The next one lets a process go on
 from there, so that only what is new is read.
 
-A state only saves time. It is used only if the lake has just the rows that it goes on from: the run behind
-which it was written was committed, no run since then has replaced rows, and the files with open rows are
-there still. So it does not matter when a run dies: a state that was not written, or is of a run that was not
-committed, is no state, and the set is analysed anew as a whole. So it is with a state of another version of
-the package, of other options or another policy, and with one that is damaged.
+A state only saves time. It is used only if the lake has just the rows that it goes on from: its run was
+committed, no run since then has replaced rows, and the files with open rows are there still. The state before
+is deleted behind the commit. So whenever a run dies, one of both is of what the lake has. If none is, the set
+is analysed anew as a whole. So it is with a state of another version of the package, of other options or
+another policy, and with one that is damaged.
 """
 
 import functools
@@ -38,9 +38,9 @@ _ANEW: Final = "all files of the set are read again"
 
 
 class Stored(NamedTuple):
-    """A state. source, others: of `followed.Followed`. one: the set as it was read. run: behind which it was
-    written. open: paths of the files with open rows. terms: what rows depend on, as a digest. code: the
-    version of the package. octets: what the process gave.
+    """A state. source, others: of `followed.Followed`. one: the set as it was read. run: that it goes on
+    from. open: paths of the files with open rows. terms: what rows depend on, as a digest. code: the version
+    of the package. octets: what the process gave.
     """
 
     source: str
@@ -58,7 +58,7 @@ class Stored(NamedTuple):
             "source": self.source,
             "set": self.one.name,
             # Where a file is may be a URL with credentials; it is looked for anew anyway.
-            "files": [list(file._replace(path=file.capture)) for file in self.one.files],
+            "files": [list(file._replace(path=file.name)) for file in self.one.files],
             "others": self.others,
             "run": self.run,
             "open": sorted(self.open),
@@ -127,23 +127,33 @@ class States:
         """The state of the set of this name, if it is of what the lake has."""
         if self._fresh or self._lake.empty():
             return None
-        try:
-            octets = self._lake.state(_name(source))
-            if octets is None:
-                return None
-            stored = Stored.load(octets)
-        except NotLoaded as error:
-            self.refuse(source, str(error))
-            return None
-        if stored.source != source or not _belongs(self._lake, stored):
-            return None
-        if stored.code != _code():
-            self.refuse(source, f"is of another version of amqpscope ({stored.code.partition(' ')[0]})")
-        elif stored.terms != self._digest:
-            self.refuse(source, "is of a run with other options or another configuration")
-        else:
-            return stored
+        refusal = ""
+        for name in self._of(source):
+            if "." in name:
+                continue  # whoever wrote it has died
+            try:
+                octets = self._lake.state(name)
+                if octets is None:
+                    continue
+                stored = Stored.load(octets)
+            except NotLoaded as error:
+                refusal = str(error)
+                continue
+            if stored.source != source or not _belongs(self._lake, stored):
+                continue
+            if stored.code != _code():
+                refusal = f"is of another version of amqpscope ({stored.code.partition(' ')[0]})"
+            elif stored.terms != self._digest:
+                refusal = "is of a run with other options or another configuration"
+            else:
+                return stored
+        if refusal:
+            self.refuse(source, refusal)
         return None
+
+    def _of(self, source: str) -> list[str]:
+        """The names of the states of this set."""
+        return [name for name in self._lake.states() if name.startswith(_name(source))]
 
     def refuse(self, source: str, why: str) -> None:
         """Say why the state of a set is not used."""
@@ -160,7 +170,13 @@ class States:
     ) -> None:
         """Write the state of a set. run, opened: the last run with rows of it. octets: of its process."""
         stored = Stored(source, one, tuple(others), run, opened, self._digest, _code(), octets)
-        self._lake.keep_state(_name(source), stored.dump())
+        self._lake.keep_state(_named(source, run), stored.dump())
+
+    def settle(self, source: str, run: str) -> None:
+        """Delete all states of a set but that of this run, which was committed."""
+        for name in self._of(source):
+            if name != _named(source, run):
+                self._lake.forget_state(name)
 
 
 def _belongs(lake: Lake, stored: Stored) -> bool:
@@ -207,6 +223,10 @@ def _used(lake: Lake, stored: Stored) -> bool:
 
 def _name(source: str) -> str:
     return hashlib.sha256(source.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _named(source: str, run: str) -> str:
+    return f"{_name(source)}-{run}"
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from amqpscope.model.note import INTERNAL
 from amqpscope.pipeline.analysis import Analysis
 from amqpscope.pipeline.appending import Addition, addition_to, shaping_options, tables_to_add
+from amqpscope.pipeline.arrivals import Arrivals
 from amqpscope.pipeline.capture_set import CaptureSet, capture_set, capture_sets
 from amqpscope.pipeline.compaction import compact_tables
 from amqpscope.pipeline.failure import PipelineError
@@ -50,7 +51,8 @@ class WatchTerms(NamedTuple):
 
     policy: gives what findings are held to, on the day of the batch. keep: hours after which files are
     deleted that have left the tables. follow: whether sets are followed that change again. at_once: new ones,
-    too. fresh: no state is used that an earlier run has kept. The others, and tags: see `Analysis.write` and
+    too, since there will be no other turn. fresh: no state is used that an earlier run has kept. lateness:
+    seconds that a new file waits (see `arrivals`). The others, and tags: see `Analysis.write` and
     `capture_sets`.
     """
 
@@ -65,6 +67,7 @@ class WatchTerms(NamedTuple):
     follow: bool = True
     at_once: bool = False
     fresh: bool = False
+    lateness: float = 0
 
 
 class WatchedBatch(NamedTuple):
@@ -100,7 +103,7 @@ class Turn(NamedTuple):
 class Watch:
     """Follows a directory. lake: its lease is held.
 
-    analysis: makes the analysis of capture sets, for its plan and its session.
+    analysis: makes the analysis of capture sets, for its plan and its session. clock: seconds since 1970.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class Watch:
         lake: Lake,
         terms: WatchTerms,
         analysis: Callable[[list[CaptureSet]], Analysis],
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._directory = os.path.abspath(plain(directory))
         if is_remote(directory) or not os.path.isdir(self._directory):
@@ -126,6 +130,7 @@ class Watch:
         self._states: States | None = None  # of the last turn
         self._said: list[str] = []
         self._policy: Policy | None = None  # of the batch before
+        self._arrivals = Arrivals(terms.lateness, clock)
 
     def cancel(self) -> None:
         """Let a turn fail that waits for the processes that follow sets, from another thread."""
@@ -137,21 +142,24 @@ class Watch:
         if self._states is not None:
             with contextlib.suppress(PipelineError):  # of a lake that others have taken over
                 self._followers.keep(self._states, True)
+                self._followers.settle(self._states)
         self._followers.close()
         return list(self._said)
 
     def turn(self) -> Turn | None:
-        """Look what is new, and commit it; None if no file has changed. FilesChanged: nothing was committed,
-        since a file was overwritten; to be tried again.
+        """Look what is new, and commit it; None if no file has changed, and none has waited long enough.
+        FilesChanged: nothing was committed, since a file was overwritten; to be tried again.
         """
         began = time.monotonic()
         seen = _snapshot(self._directory, self._root)
-        if seen == self._seen:
+        if seen == self._seen and not self._arrivals.overdue():
             return None
         lake = Lake(self._lake.path)
         policy = self._terms.policy()
-        sets = self._sets()
         terms = self._terms
+        sets = self._sets()
+        if terms.lateness:
+            sets = self._ready(sets, lake, seen)
         shaping = shaping_options(terms.set_by, terms.with_json, terms.dialect, policy)
         if self._policy is not None and not policy.decides_as(self._policy):
             self._followers.close()
@@ -166,7 +174,7 @@ class Watch:
             news, rest = self._followers.going_on(sets, there, self._states)
             added = addition_to(lake, rest, shaping, every=True)
             begun, rest = self._followers.begun(added.sets, added.replaced, rest)
-            followed = FollowedBatch((*news, *begun))
+            followed = FollowedBatch((*news, *begun), keep=self._keep)
             if not rest and not followed.sets:
                 self._seen = seen
                 return Turn(added, None, tuple(self._said))
@@ -186,7 +194,7 @@ class Watch:
                 followed,
             )
         except BaseException:
-            self._followers.close()  # they know more by now than the lake has
+            self._followers.fail()
             raise
         self._seen = seen
         after = _rows(Lake(self._lake.path))
@@ -202,8 +210,13 @@ class Watch:
             [f"{key[1]}: {INTERNAL}: {key[2]}" for key in result.counts if key[0] == "mishap"],
         )
         self._batches += 1
-        self._followers.keep(self._states, False)
+        self._followers.settle(self._states)
         return Turn(added, batch, tuple(self._said))
+
+    def _keep(self) -> None:
+        """Keep states before a commit, if that costs little."""
+        if self._states is not None:
+            self._followers.keep(self._states, False)
 
     def care(self) -> None:
         """Put small files of the lake together, and delete what it no longer needs, now and then."""
@@ -226,6 +239,12 @@ class Watch:
             elif files:
                 sets.append(capture_set(one.name, files))
         return sets
+
+    def _ready(self, sets: list[CaptureSet], lake: Lake, seen: Snapshot) -> list[CaptureSet]:
+        """The sets without the files that wait."""
+        rows = [] if lake.empty() else _rows(lake)
+        changed = {path: of[1] / 1e9 for path, of in seen.items()} if self._terms.at_once else None
+        return self._arrivals.ready(sets, filter(None, (row["identity"] for row in rows)), changed)
 
 
 def _passed_over(file: CaptureFile, paths: set[str], lake: str) -> bool:

@@ -28,6 +28,7 @@ MISTAKES = [
     (["read", "-i", "lo"], "`amqpscope sniff -i NAME` captures on a network interface"),
     (["read", "lo"], "lo: there is no such file; it is a network interface: amqpscope sniff -i lo"),
     (["why", "17", "DEMO"], "the file comes before the packet: amqpscope why DEMO 17"),
+    (["why", "DEMO#2", "17"], "DEMO#2: no such file: tables of a ring of captures call a newer DEMO so; "),
     (["why", "DEMO"], "a PACKET is needed: amqpscope why DEMO PACKET; "),
     (["check", "--filter", "x", "DEMO"], "--select and --ignore choose findings"),
     (["check", "--json", "DEMO"], "use --format json"),

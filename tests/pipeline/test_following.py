@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -30,7 +31,7 @@ from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.watching import Watch, WatchedBatch
-from amqpscope.policy.policy import Policy
+from amqpscope.policy.policy import Policy, load_policy
 
 TEN, NINE = CAPTURES / "proton-windows.pcap", CAPTURES / "rabbitmq-large.pcap"
 
@@ -231,6 +232,18 @@ def test_who_is_followed(watched: Watched, tmp_path: Path, monkeypatch: pytest.M
     assert not processes(watch)
 
 
+@pytest.mark.parametrize("octets", [1, 1 << 20])
+def test_who_is_followed_at_once(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, octets: int
+) -> None:
+    """Of new sets, with `--once`, those that one process reads in reasonable time."""
+    monkeypatch.setattr(following, "_AT_ONCE", octets)
+    (tmp_path / "in" / "a.pcap").write_bytes(NINE.read_bytes())
+    watch = watched(at_once=True)
+    turn(watch)
+    assert bool(processes(watch)) == (octets > 1)
+
+
 def test_what_its_process_cannot_go_on_with(watched: Watched, tmp_path: Path) -> None:
     """The set is analysed as a whole then, and followed again later."""
     watch = watched()
@@ -266,9 +279,13 @@ def test_a_watch_that_begins_again(watched: Watched, tmp_path: Path) -> None:
     assert same_as_one_run(tmp_path)
 
 
-def test_a_process_that_is_killed(watched: Watched, tmp_path: Path) -> None:
-    """Nothing is added then, and the next turn analyses the set as a whole."""
-    watch = watched()
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_process_that_is_killed(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: bool
+) -> None:
+    """Nothing is added then. The next turn goes on from the state, or analyses the set as a whole."""
+    monkeypatch.setattr(following, "_KEEP_SHARE", 0.0)
+    watch = watched(fresh=fresh)
     pieces = rotated(TEN, 6)
     for number, octets in enumerate(pieces):
         (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
@@ -278,8 +295,8 @@ def test_a_process_that_is_killed(watched: Watched, tmp_path: Path) -> None:
             with pytest.raises(FilesChanged, match="the process that follows the files was killed"):
                 watch.turn()
             assert contents(tmp_path / "lake") == before and not processes(watch)
-        turn(watch)
-        assert bool(processes(watch)) == (number not in (0, 3))
+        assert turn(watch).whole == (number in (0, 1, 3 if fresh else 0))
+        assert bool(processes(watch)) == (number > 0)
     assert same_as_one_run(tmp_path)
     assert not (tmp_path / "lake" / "_staging").exists()
 
@@ -294,7 +311,7 @@ def test_a_file_that_is_overwritten(watched: Watched, tmp_path: Path) -> None:
     assert processes(watch)
     (tmp_path / "in" / "1.pcap").write_bytes(other[1])
     turn(watch)
-    assert not processes(watch)
+    assert list(processes(watch)) == [f"{tmp_path / 'in'}#2"]
     frames = contents(tmp_path / "lake")["frames"]
     assert {row["capture"].rpartition("/")[2] for row in frames} == {"0.pcap", "1.pcap"}
     assert len({row["capture_set"] for row in frames}) == 2
@@ -315,6 +332,217 @@ def test_ring_buffer(watched: Watched, tmp_path: Path) -> None:
     for number, octets in enumerate(pieces):
         (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
     assert same_as_one_run(tmp_path)
+
+
+def ring_name(number: int, files: int = 3) -> str:
+    """What tables call a piece in a ring of so many files whose names come again."""
+    again = number // files
+    return f"{number % files}.pcap" + (f"#{again + 1}" if again else "")
+
+
+def under_their_names(tmp_path: Path, pieces: list[bytes]) -> None:
+    """All files that were ever in a ring, as the tables call them, in its directory."""
+    for file in (tmp_path / "in").iterdir():
+        file.unlink()
+    for number, octets in enumerate(pieces):
+        (tmp_path / "in" / ring_name(number)).write_bytes(octets)
+
+
+@pytest.mark.parametrize("capture", [TEN, NINE], ids=lambda path: path.stem)
+def test_ring_whose_names_come_again(watched: Watched, tmp_path: Path, capture: Path) -> None:
+    """As with `tcpdump -W`: a newer file has a name of its own in the tables, and connections go on."""
+    watch = watched()
+    pieces = rotated(capture, 8)
+    random = Random(capture.name)
+    whole = 0
+    for number, octets in enumerate(pieces):
+        lengths = {0, 24, random.randrange(40, len(octets)), len(octets)}
+        for length in sorted(lengths) if number else [len(octets)]:
+            (tmp_path / "in" / f"{number % 3}.pcap").write_bytes(octets[:length])
+            batch = turn(watch)
+            whole += batch.whole
+            assert batch.files == 1 or number <= 1
+        assert watch.turn() is None
+        assert list(processes(watch)) == ([str(tmp_path / "in")] if number else [])
+    assert whole == 2
+    rows = contents(tmp_path / "lake")
+    places = {(row["connection"], row["capture"]) for row in rows["frames"]}
+    assert max(Counter(name for name, _ in places).values()) >= 7  # the first or last has no frame of it
+    under_their_names(tmp_path, pieces)
+    assert same_as_one_run(tmp_path)
+
+
+def test_ring_that_goes_on_meanwhile(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file is overwritten during a batch that does not read it, or the batch fails: the set goes on."""
+    monkeypatch.setattr(following, "_KEEP_SHARE", 0.0)
+    watch = watched()
+    pieces = rotated(NINE, 8)
+    real = following.FollowedBatch.end
+    meanwhile: list[int] = []
+
+    def end(batch: following.FollowedBatch) -> Any:
+        done = real(batch)
+        for number in meanwhile:
+            (tmp_path / "in" / f"{number % 3}.pcap").write_bytes(pieces[number])
+        meanwhile.clear()
+        return done
+
+    monkeypatch.setattr(following.FollowedBatch, "end", end)
+    for number, octets in enumerate(pieces):
+        if number == 5:
+            continue
+        meanwhile += [5] if number == 4 else []
+        (tmp_path / "in" / f"{number % 3}.pcap").write_bytes(octets)
+        if number == 7:
+            watch.cancel()
+            with pytest.raises(FilesChanged):
+                watch.turn()
+        batch = turn(watch)
+        assert (batch.files, batch.whole) == (1, 0) or number in (0, 1, 6)
+    under_their_names(tmp_path, pieces)
+    assert same_as_one_run(tmp_path)
+
+
+def test_ring_with_a_file_of_such_a_name(watched: Watched, tmp_path: Path) -> None:
+    """The name that the tables would give the newer file is that of another one."""
+    watch = watched()
+    pieces = rotated(NINE, 5)
+    for name, octets in zip(["0.pcap", "0.pcap#2", "1.pcap", "0.pcap"], pieces, strict=False):
+        (tmp_path / "in" / name).write_bytes(octets)
+        turn(watch)
+    (tmp_path / "in" / "0.pcap").rename(tmp_path / "in" / "0.pcap#3")
+    (tmp_path / "in" / "0.pcap").write_bytes(pieces[0])
+    assert len(contents(tmp_path / "lake")["files"]) == 4 and same_as_one_run(tmp_path)
+
+
+def test_ring_and_other_files(watched: Watched, tmp_path: Path) -> None:
+    """What comes in place of a file is no capture at first; and a file has the name that a newer one got."""
+    watch = watched()
+    pieces = rotated(NINE, 4)
+    noise = b"no capture" * len(pieces[0])
+    for name, octets in [
+        ("0.pcap", pieces[0]),
+        ("1.pcap", pieces[1]),
+        ("0.pcap", noise),
+        ("0.pcap", pieces[2]),
+        ("0.pcap#2", pieces[3]),
+    ]:
+        (tmp_path / "in" / name).write_bytes(octets)
+        assert turn(watch).whole == (octets in pieces[:2])
+    for name, octets in zip(["0.pcap", "1.pcap", "0.pcap#2", "0.pcap#2#2"], pieces, strict=True):
+        (tmp_path / "in" / name).write_bytes(octets)
+    assert same_as_one_run(tmp_path)
+
+
+def test_states_of_files_that_follow_one_another(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may be of a ring, which a kill would set apart: they are kept more often than others."""
+    monkeypatch.setattr(following, "_KEEP_SHARE", 1e9)
+    monkeypatch.setattr(following, "_ROTATED_SHARE", 0.0)
+    watch = watched()
+    pieces = rotated(NINE, 3)
+    lake = Lake(str(tmp_path / "lake"))
+    fits = []
+    for name, octets in [
+        ("0.pcap", pieces[0][:-60]),
+        ("0.pcap", pieces[0][:-30]),
+        ("0.pcap", pieces[0]),
+        ("1.pcap", pieces[1][:-30]),
+        ("1.pcap", pieces[1]),
+    ]:
+        (tmp_path / "in" / name).write_bytes(octets)
+        turn(watch)
+        fits.append([name.rpartition("-")[2] for name in lake.states()] == [lake.runs()[-1].name])
+    assert fits == [False, False, False, True, True]
+
+
+def test_rings_that_take_turns(watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are more than can be followed at a time: each goes on from its state."""
+    monkeypatch.setattr(following, "MAX_FOLLOWERS", 1)
+    watch = watched()
+    pieces = {"a": rotated(TEN, 6), "b": rotated(NINE, 6)}
+    for name in pieces:
+        (tmp_path / "in" / name).mkdir()
+        for number in range(3):
+            (tmp_path / "in" / name / f"{number % 2}.pcap").write_bytes(pieces[name][number])
+            turn(watch)
+    for number in range(3, 6):
+        for name in pieces:
+            (tmp_path / "in" / name / f"{number % 2}.pcap").write_bytes(pieces[name][number])
+            assert turn(watch).whole == 0 and list(processes(watch)) == [str(tmp_path / "in" / name)]
+    assert len({row["capture_set"] for row in contents(tmp_path / "lake")["files"]}) == 2
+
+
+def test_ring_and_the_allow_list(watched: Watched, tmp_path: Path) -> None:
+    """An entry names a file as it is called in its directory."""
+    allow = tmp_path / "amqpscope.toml"
+    allow.write_text('[[allow]]\nreason = "known"\nrule = "*"\ncapture = "0.pcap"\n')
+    policy = load_policy(str(allow))
+    watch = watched(policy=lambda: policy)
+    for number, octets in enumerate(rotated(CAPTURES / "amqplib-channel-errors.pcap", 4)):
+        (tmp_path / "in" / f"{number % 2}.pcap").write_bytes(octets)
+        turn(watch)
+    found = contents(tmp_path / "lake")["findings"]
+    excused = {(row["capture"].rpartition("/")[2], bool(row["suppressed"])) for row in found}
+    assert excused == {("0.pcap", True), ("1.pcap", False), ("0.pcap#2", True), ("1.pcap#2", False)}
+
+
+def test_ring_that_was_faster(watched: Watched, tmp_path: Path) -> None:
+    """The newest file was not read to its end when it was overwritten: what follows is a set of its own."""
+    watch = watched()
+    pieces = rotated(NINE, 7)
+    for number in range(3):
+        octets = pieces[number]
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(octets[: len(octets) - 20 * (number == 2)])
+        turn(watch)
+    for number in range(3, 6):
+        (tmp_path / "in" / f"{number - 3}.pcap").write_bytes(pieces[number])
+    turn(watch)
+    found = {(row["capture_set"], row["capture"]) for row in contents(tmp_path / "lake")["files"]}
+    folder = str(tmp_path / "in")
+    assert found == {
+        (name, f"{folder}/{number}.pcap") for name in (folder, f"{folder}#2") for number in range(3)
+    }
+    assert list(processes(watch)) == [f"{folder}#2"]
+    (tmp_path / "in" / "0.pcap").write_bytes(pieces[6])
+    assert turn(watch).whole == 0
+    found = {(row["capture_set"], row["capture"]) for row in contents(tmp_path / "lake")["files"]}
+    assert len(found) == 7 and (f"{folder}#2", f"{folder}/0.pcap#2") in found
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_ring_and_another_watch(watched: Watched, tmp_path: Path, fresh: bool) -> None:
+    """It knows the files under their names in the tables. Without a state, new ones are another set."""
+    watch = watched()
+    folder = tmp_path / "in"
+    pieces = rotated(NINE, 8)
+    for number in range(5):
+        (folder / f"{number % 3}.pcap").write_bytes(pieces[number][: -20 if number == 4 else None])
+        turn(watch)
+    watch.close()
+    before = contents(tmp_path / "lake")
+    watch = watched(fresh=fresh)
+    found = watch.turn()
+    assert found is not None and found.batch is None and contents(tmp_path / "lake") == before
+    (folder / "1.pcap").write_bytes(pieces[4])
+    found = watch.turn()
+    assert found is not None and (found.batch is None) == fresh
+    assert [file.path for file in found.added.grown] == ([str(folder / "1.pcap")] if fresh else [])
+    (folder / "2.pcap").write_bytes(pieces[5])
+    turn(watch)
+    found_files = [
+        (row["capture_set"], row["capture"].rpartition("/")[2])
+        for row in contents(tmp_path / "lake")["files"]
+    ]
+    names = [(str(folder), ring_name(number)) for number in range(5)]
+    newest = (f"{folder}#2", "2.pcap") if fresh else (str(folder), ring_name(5))
+    assert sorted(found_files) == sorted([*names, newest])
+    if not fresh:
+        under_their_names(tmp_path, pieces[:6])
+        assert same_as_one_run(tmp_path)
 
 
 def test_ring_buffer_that_nobody_has_followed(watched: Watched, tmp_path: Path) -> None:

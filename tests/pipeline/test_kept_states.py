@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from layers.test_tls import recorded, talk
 from layers.test_tls_secrets import capture_of, secrets_block
-from pipeline.test_following import rotated, same_as_one_run
+from pipeline.test_following import rotated, same_as_one_run, under_their_names
 from pipeline.test_state import Attack
 from support.commands import Result, amqpscope
 from support.damage import packets_in, written
@@ -26,6 +26,8 @@ from amqpscope.pipeline import PipelineError, following, session, states
 from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.compaction import compact_tables
+from amqpscope.pipeline.failure import FilesChanged
+from amqpscope.pipeline.following import FollowedBatch, Followers
 from amqpscope.pipeline.inputs import CaptureFile
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.watching import Turn
@@ -305,6 +307,53 @@ def test_a_state_of_other_rows(tmp_path: Path) -> None:
     assert read(found) == (sizes[3], 1) and not found.said and same_as_one_run(tmp_path)
 
 
+class Killed(BaseException):
+    """In place of a signal."""
+
+
+def dies(one: Any, *_: object) -> None:
+    """Stands for a function at which the process is killed."""
+    if isinstance(one, Lake):
+        one.abandon()  # the lease of a process that is there would stay
+    raise Killed
+
+
+@pytest.mark.parametrize("where", [(Lake, "commit"), (Followers, "settle")], ids=["before", "behind"])
+def test_killed_at_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any) -> None:
+    """Before it or behind it: there is a state of what the lake has, and in the end no other one."""
+    pieces = rotated(NINE, 4)
+    sizes = [len(octets) for octets in pieces]
+
+    for number, octets in enumerate(pieces):
+        grow(tmp_path, octets, f"{number}.pcap")
+        if number == 2:
+            watch = watch_of(tmp_path / "in", tmp_path / "lake", follow=True, at_once=True)
+            with monkeypatch.context() as patch:
+                patch.setattr(*where, dies)
+                with pytest.raises(Killed):
+                    watch.turn()
+            watch._followers.close()
+            assert len(list((tmp_path / "lake" / "_state").iterdir())) == 2
+            if where[1] == "settle":
+                continue
+        assert read(once(tmp_path)) == (sizes[number], number == 0)
+    kept(tmp_path)
+    assert same_as_one_run(tmp_path)
+
+
+def test_killed_before_the_first_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The directory has a state then, and is a lake that is empty."""
+    grow(tmp_path, NINE.read_bytes())
+    with monkeypatch.context() as patch:
+        patch.setattr(Lake, "commit", dies)
+        with pytest.raises(Killed):
+            once(tmp_path)
+    assert kept(tmp_path)
+    once(tmp_path)
+    kept(tmp_path)
+    assert same_as_one_run(tmp_path)
+
+
 def test_vacuum(tmp_path: Path) -> None:
     """It deletes the states of which no use can be made, and no other one."""
     half(tmp_path)
@@ -352,14 +401,19 @@ def test_files_that_were_deleted(tmp_path: Path) -> None:
     assert len(rows["files"]) == 5 and same_as_one_run(tmp_path)
 
 
-def test_a_name_that_is_used_again(tmp_path: Path) -> None:
-    """A row would not say which of two files it is about: the new files are a set of their own."""
-    pieces = rotated(NINE, 4)
+def test_names_that_come_again(tmp_path: Path, added: Added) -> None:
+    """As with `tcpdump -W`: the next run goes on, whichever command it is."""
+    pieces = rotated(NINE, 8)
     for number, octets in enumerate(pieces):
         grow(tmp_path, octets, f"{number % 3}.pcap")
-        once(tmp_path)
-    names = {row["capture_set"].rpartition("/")[2] for row in contents(tmp_path / "lake")["files"]}
-    assert names == {"in", "in#2"}
+        if number % 2:
+            added()
+        else:
+            assert read(once(tmp_path)) == (len(octets), number == 0)
+        assert octets_read(tmp_path)[-1] == len(octets)
+        assert once(tmp_path).batch is None
+    under_their_names(tmp_path, pieces)
+    assert same_as_one_run(tmp_path)
 
 
 def test_octets_that_come_again(tmp_path: Path) -> None:
@@ -374,6 +428,63 @@ def test_octets_that_come_again(tmp_path: Path) -> None:
     once(tmp_path)
     grow(tmp_path, octets)
     assert read(once(tmp_path)) == (len(octets), 1) and same_as_one_run(tmp_path)
+
+
+def test_octets_that_come_again_in_a_ring(tmp_path: Path) -> None:
+    """The set cannot be read again: what is not known any more agrees."""
+    packets = packets_in(TEN.read_bytes())
+    at = max(range(len(packets)), key=lambda number: len(packets[number].data))
+    again = packets[at]._replace(time=packets[at].time + 1000)
+    pieces = [
+        b"".join(part.octets for part in written(part, "pcap, little-endian"))
+        for part in (packets[: at // 2], packets[at // 2 : at + 1], [again, *packets[at + 1 :]])
+    ]
+    for number, octets in enumerate(pieces):
+        grow(tmp_path, octets, f"{number % 2}.pcap")
+        assert read(once(tmp_path)) == (len(octets), number == 0)
+    (tmp_path / "in" / "0.pcap").rename(tmp_path / "in" / "0.pcap#2")
+    grow(tmp_path, pieces[0], "0.pcap")
+    assert same_as_one_run(tmp_path)
+
+
+def test_a_file_that_is_overwritten_while_all_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Because octets came again: then it cannot be read again any more, and goes on from its state."""
+    packets = packets_in(TEN.read_bytes())
+    at = max(range(len(packets)), key=lambda number: len(packets[number].data))
+    again = packets[at]._replace(time=packets[at].time + 1000)
+    pieces = [
+        b"".join(part.octets for part in written(part, "pcap, little-endian"))
+        for part in (
+            packets[: at // 2],
+            packets[at // 2 : at + 1],
+            [again, *packets[at + 1 : at + 5]],
+            packets[at + 5 :],
+        )
+    ]
+    for number in range(2):
+        grow(tmp_path, pieces[number], f"{number}.pcap")
+        once(tmp_path)
+    grow(tmp_path, pieces[2], "2.pcap")
+    real = FollowedBatch.end
+
+    def end(batch: FollowedBatch) -> Any:
+        done = real(batch)
+        grow(tmp_path, pieces[3], "0.pcap")
+        return done
+
+    watch = watch_of(tmp_path / "in", tmp_path / "lake", follow=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(FollowedBatch, "end", end)
+        with pytest.raises(FilesChanged, match="overwritten meanwhile"):
+            watch.turn()
+    found = watch.turn()
+    watch.close()
+    assert found is not None and read(found) == (len(pieces[2]) + len(pieces[3]), 0)
+    for name, octets in zip(["0.pcap", "1.pcap", "2.pcap", "0.pcap#2"], pieces, strict=True):
+        grow(tmp_path, octets, name)
+    assert same_as_one_run(tmp_path)
 
 
 def test_killed_wherever_it_is(tmp_path: Path) -> None:

@@ -264,6 +264,20 @@ def test_commands_name_the_run() -> None:
     assert report_object(report)["as_of"] == "3f; rm x"
 
 
+def test_packets_of_a_ring() -> None:
+    """Who explains a packet of the newest file opens it under its name; older files are overwritten."""
+    tables = Tables()
+    names = ["r.pcap", "r.pcap#2", "r.pcap#10", "s.pcap", "t.pcap#2"]
+    for name in names:
+        tables.file(capture=name)
+    for name in ("u", "u#2"):
+        tables.file(capture_set=name, capture="u.pcap")
+    report = reported(tables)
+    assert report.why_command("u.pcap", 7) == ""
+    commands = ["", "", "amqpscope why r.pcap 7", "amqpscope why s.pcap 7", "amqpscope why 't.pcap#2' 7"]
+    assert [report.why_command(name, 7) for name in names] == commands
+
+
 def page_of(report: LakeReport, folder: Path) -> Path:
     path = folder / "lake.html"
     path.write_text(report_html(report), "utf-8")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,7 +44,7 @@ class Here(Analysis):
         return SimpleNamespace(collect=lambda: rows)
 
 
-def watch_of(directory: Path, lake: Path, **terms: Any) -> Watch:
+def watch_of(directory: Path, lake: Path, clock: Callable[[], float] = time.time, **terms: Any) -> Watch:
     """A watch of a directory whose lease is not held. Nothing is followed, unless the terms say so."""
 
     def analysis(sets: list[CaptureSet]) -> Analysis:
@@ -51,7 +52,7 @@ def watch_of(directory: Path, lake: Path, **terms: Any) -> Watch:
         return Here(spark, make_plan(sets, 1, "chain"), None, [str(directory)])
 
     usual = WatchTerms("directory", tuple(TABLES), False, Policy, follow=False)
-    return Watch(str(directory), Lake(str(lake)), usual._replace(**terms), analysis)
+    return Watch(str(directory), Lake(str(lake)), usual._replace(**terms), analysis, clock)
 
 
 def killed_after(seconds: float) -> None:
