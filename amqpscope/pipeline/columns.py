@@ -5,7 +5,7 @@ is made for a value. A row without a value in a column does not touch the column
 of the batch, makes all rows before it null.
 """
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from librt.strings import BytesWriter, write_f64_le, write_i32_le, write_i64_le
 from mypy_extensions import i32, u8
 
 from amqpscope.model.passwords import without_password
+from amqpscope.pipeline.arrow_values import scalar_of
 from amqpscope.pipeline.schemas import TABLES, TableSchema
 from dissectors.wire import i64
 
@@ -32,8 +33,6 @@ __all__ = [
     "Words",
     "array_of",
     "batch_of",
-    "rows_of",
-    "scalar_of",
     "without_dictionaries",
 ]
 
@@ -632,31 +631,10 @@ def array_of(values: list[Any], kind: Any) -> Any:
     return column.take(row, kind)
 
 
-def scalar_of(value: Any, kind: Any) -> Any:
-    """This value as Arrow has it. `pa.scalar` imports pandas first, as `pa.array` does."""
-    return array_of([value], kind)[0]
-
-
 def batch_of(rows: list[tuple[Any, ...]], schema: Any) -> Any:
     """These rows as an Arrow batch."""
     arrays = [array_of([row[number] for row in rows], field.type) for number, field in enumerate(schema)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def rows_of(batch: Any) -> list[dict[str, Any]]:
-    """The rows of a batch. `to_pylist` makes the same, but imports pandas for times."""
-    columns = [_values(column) for column in batch.columns]
-    return [dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _values(column: Any) -> list[Any]:
-    if not pa.types.is_timestamp(column.type):
-        return list(column.to_pylist())
-    times = column.view(pa.int64()).to_pylist()
-    return [None if time is None else _BEGIN + timedelta(microseconds=time) for time in times]
-
-
-_BEGIN: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def without_dictionaries(batch: Any) -> Any:

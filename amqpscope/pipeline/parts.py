@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from amqpscope.pipeline.columns import scalar_of
+from amqpscope.pipeline.arrow_values import scalar_of
 from amqpscope.pipeline.inputs import file_system
 from amqpscope.pipeline.schemas import LAKE_TABLES, TABLES, TableSchema
 from amqpscope.pipeline.tags import Tags, tagged, with_tags
@@ -94,7 +94,8 @@ class PartWriter:
             path = f"{folder}part-{self._stem}-{len(self._parts) + len(self._open)}.parquet"
             self._make(folder)
             stream = self._system.open_output_stream(f"{self._staging}/{path}")
-            part = _OpenPart(path, stream, tagged(LAKE_TABLES[name], self._tags), batch.schema)
+            table = tagged(LAKE_TABLES[name], self._tags)
+            part = _OpenPart(path, stream, table, batch.schema)
         self._open[place] = part  # the one written last is the last
         self._held += part.take(batch)
         if part.waiting_rows >= ROW_GROUP_ROWS:

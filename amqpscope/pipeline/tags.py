@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from amqpscope.pipeline.columns import scalar_of
+from amqpscope.pipeline.arrow_values import scalar_of
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.schemas import LAKE_TABLES, SEGMENTS, TEXT, ColumnSchema, TableSchema
 
@@ -67,7 +67,9 @@ def tagged(table: TableSchema, names: Iterable[str]) -> TableSchema:
         ColumnSchema(name, TEXT, "tag that `--tag` gave to the run, null if the run had no such tag")
         for name in names
     ]
-    return table._replace(columns=(*table.columns, *further))
+    columns = (*table.columns, *further)
+    bounded = (*table.bounded, *(one.name for one in further)) if table.bounded else ()
+    return table._replace(columns=columns, bounded=bounded)
 
 
 def with_tags(batch: pa.RecordBatch, tags: Tags) -> pa.RecordBatch:
