@@ -30,7 +30,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
-from amqpscope.pipeline.columns import rows_of
+from amqpscope.pipeline.arrow_values import rows_of
 from amqpscope.pipeline.conversion import LakeBefore
 from amqpscope.pipeline.delta import DeltaTables
 from amqpscope.pipeline.failure import PipelineError
@@ -261,9 +261,11 @@ class Lake:
         """All rows of files of a table."""
         found: list[dict[str, Any]] = []
         with self.explained():
-            if self.only(name) or LAKE_TABLES[name].partitioned:
+            local = isinstance(self._system, fs.LocalFileSystem)
+            if self.only(name) or LAKE_TABLES[name].partitioned or not local:
                 return [*self.dataset(name, parts).to_table().to_pylist()]
-            # (Arrow imports pandas before it makes a dataset, which takes longer than all else here.)
+            # Arrow imports pandas before it makes a dataset, which takes longer than all else here; but of a
+            # dataset, it reads several parts at a time, where each takes a request.
             schema = self.schema(name).schema
             for part in parts:
                 for batch in batches_of_part(self._system, f"{self._root}/{part.path}", schema):
@@ -344,7 +346,8 @@ class Lake:
             str(file.base_name)
             for file in self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
         }
-        if all(name == _STAGING or name.startswith(LEASE) for name in found) or self._before().there():
+        own = all(name in (_STAGING, _STATE) or name.startswith(LEASE) for name in found)
+        if own or self._before().there():
             return
         if RUNS.name not in found or self._delta.open(RUNS.name) is None:
             raise PipelineError(f"{self.name}: the directory is not empty and is not a lake")
