@@ -2,8 +2,8 @@
 
 A `DeliveryLog` follows the frames of one protocol just far enough for a row of the table `deliveries`;
 whether they were allowed is not its question. A delivery is over when one side has settled it, when it is
-given up, when its session ends or its channel is begun anew, or when too many are unsettled: then the oldest
-is given out as it is.
+given up, when its session ends or its channel is begun anew, or when too many are unsettled: then some of
+the oldest are given out as they are.
 """
 
 from typing import Final
@@ -117,11 +117,13 @@ class OpenDeliveries:
         """The oldest rows, if there are too many. They are removed."""
         if self._open <= self._most:
             return []
-        oldest = self.all_rows()[: max(1, self._most // _AT_ONCE)]
+        oldest = self.all_rows()[: max(1, self._most // _SHARE)]
         numbers = {row.number for row in oldest}
-        for rows in self._groups.values():
+        for group, rows in list(self._groups.items()):
             for delivery in [of for of, row in rows.items() if row.number in numbers]:
                 del rows[delivery]
+            if not rows and group is not self._group:
+                del self._groups[group]
         self._open -= len(oldest)
         return oldest
 
@@ -140,7 +142,7 @@ def _age(row: DeliveryRow) -> int:
     return int(row.number)
 
 
-_AT_ONCE: Final = 64
+_SHARE: Final = 64
 """To find the oldest rows means to look at all of them: one part in so many is removed at a time."""
 
 
