@@ -29,11 +29,12 @@ from amqpscope.pipeline.packets import first_number, split
 __all__ = ["BLOCK", "FileResult", "Range", "RangeReader", "file_row", "ranges", "whole"]
 
 BLOCK = 1024 * 1024
-_FED = 64 * 1024
-"""Octets that are read at a time, and those of them whose frames are made before rows are made of them: what
-was made a short while ago is still in the cache of the processor.
-"""
 """Octets read at a time: as many as `amqpscope.input.capture` does."""
+
+_FED = 64 * 1024
+"""Octets whose frames are made before rows are made of these: what was made a short while ago is still in the
+cache of the processor.
+"""
 
 _PARTIAL = (
     ("capture/corrupt", "corrupt"),
@@ -77,7 +78,8 @@ class RangeReader:
     end.
 
     position: the file's place in its set. reported: called with the reader before it feeds. Notes about the
-    file go to the sink, and `fate` wants them back.
+    file go to the sink, and `fate` wants them back. fed: octets of the range that the sink has; of a file
+    that is compressed, of what it holds.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class RangeReader:
         self.part = part
         self.sink = sink
         self.reader: CaptureReader | None = None
+        self.fed = 0
         self._trouble = file.trouble
         self._reported = reported
         self._left = 0
@@ -135,7 +138,9 @@ class RangeReader:
                     return
             assert self.reader is not None
             for begin in range(0, len(block), _FED):
-                self.reader.feed(block[begin : begin + _FED])
+                slice_ = block[begin : begin + _FED]
+                self.reader.feed(slice_)
+                self.fed += len(slice_)
                 yield
         if part.last:
             if self.reader is None:
@@ -233,14 +238,12 @@ def ranges(file: CaptureFile, position: int, octets: int, by_time: bool = False)
     sink = Times() if by_time else SegmentSink()
     reader = RangeReader(file, position, whole(file), sink)
     borders: list[tuple[int, tuple[Any, ...], int]] = []
-    read = 0
     for _ in reader:
-        read = min(read + BLOCK, file.size)
         due = (len(borders) + 1) * octets
-        if reader.reader is not None and read >= due and read < file.size:
+        if reader.reader is not None and due <= reader.fed < file.size:
             kind = "pcapng" if isinstance(reader.reader, PcapngReader) else "pcap"
             latest = sink.latest if isinstance(sink, Times) else 0
-            borders.append((read, (kind, reader.reader.dump()), latest))
+            borders.append((reader.fed, (kind, reader.reader.dump()), latest))
     if reader.fate([]).trouble is not None:
         return [whole(file)]
     begins: list[tuple[int, tuple[Any, ...] | None, int]] = [(0, None, 0), *borders]

@@ -165,9 +165,9 @@ class Reported:
         self.frames = ordered(self._frames)
 
     def compare(self, lake: Path, with_json: bool = False) -> None:
-        """A lake with these captures, each a set of its own, has the same rows; those of a connection in the
-        same order, as far as they are in the same file. (What several connections tell is in files of its
-        own in the flow plan.) with_json: it has messages.
+        """A lake with these captures, each a set of its own, has the same rows; findings of a connection, and
+        frames of a peer of a connection, in the same order, as far as they are in the same file. (What
+        several connections tell is in files of its own in the flow plan.) with_json: it has messages.
         """
         rows = contents(lake)
         frames = self._frames if with_json else [_without_message(frame) for frame in self._frames]
@@ -178,9 +178,9 @@ class Reported:
         for name, path, part in _parts(lake):
             if name not in all_places:
                 continue
-            last: dict[tuple[str, str], int] = {}
+            last: dict[tuple[str, str, str], int] = {}
             for row in part:
-                key = (row["capture"], row["connection"])
+                key = (row["capture"], row["connection"], row["peer"] if name == "frames" else "")
                 shown = as_finding(row) if name == "findings" else as_frame(row)
                 if name == "frames" and not with_json:
                     shown = _without_message(shown)
