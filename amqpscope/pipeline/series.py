@@ -26,7 +26,10 @@ from amqpscope.pipeline.rows import Rows
 __all__ = ["add_missing", "missing_files"]
 
 _FEWEST: Final = 4
-"""Files with packets that make a series."""
+_FEWEST_PLAIN: Final = 8
+"""Files with packets that make a series; and how many if their numbers stand before the suffix, without a
+time and without leading zeros: so do the numbers of ports and hosts.
+"""
 
 _SHARE: Final = 10
 """One file of so many may be missing; one always may."""
@@ -94,7 +97,7 @@ def missing_files(files: Iterable[CaptureFile], ordered: bool) -> list[CaptureFi
         if not of.behind and first is not None and not any(one.text.startswith("0") for one in members):
             members.append(_Member(0, "0", "", "", first))  # tcpdump numbers all but the first
         for run in _runs(members) if of.stamped else [members]:
-            for text, member in _between(run, of.stamped):
+            for text, member in _between(run, of):
                 name = f"{of.before}{text}{of.behind}{member.ending}"
                 missing.append(CaptureFile(name, name, 0, trouble=Trouble("missing", _DETAIL)))
     return sorted(missing)
@@ -131,7 +134,7 @@ def _runs(members: list[_Member]) -> list[list[_Member]]:
     return runs
 
 
-def _between(members: list[_Member], stamped: bool) -> list[tuple[str, _Member]]:
+def _between(members: list[_Member], of: _Series) -> list[tuple[str, _Member]]:
     """The numbers that are missing, as they would be written, each with the file before it; none if this is
     no series.
     """
@@ -146,12 +149,13 @@ def _between(members: list[_Member], stamped: bool) -> list[tuple[str, _Member]]
     times = [one.file.first_time for one in readable]
     allowed = max(len(readable) // _SHARE, 1)
     lacking = numbers[-1] - numbers[0] + 1 - len(numbers)
+    plain = of.behind and not of.stamped and width == 1
     if (
-        len(readable) < _FEWEST
+        len(readable) < (_FEWEST_PLAIN if plain else _FEWEST)
         or not 0 < lacking <= allowed
         or any(one.text != str(one.number).zfill(width) for one in members)
         or any(one >= other for one, other in pairwise(times))
-        or (not stamped and _of_a_clock(readable))
+        or (not of.stamped and _of_a_clock(readable))
     ):
         return []
     found: list[tuple[str, _Member]] = []

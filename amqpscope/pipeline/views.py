@@ -35,8 +35,8 @@ NOT_ENDED: Final = "client_tcp_ended IS NULL AND server_tcp_ended IS NULL"
 
 NOT_SETTLED: Final = "settled_by IS NULL AND aborted IS NOT TRUE"
 """Of deliveries. A delivery that is sent settled, or that nobody has to settle in 0-9-1, has its sender in
-`settled_by` once it is there to its end. An aborted one is settled by that (AMQP 1.0, 2.7.5), but no frame
-says so: it has no `settled_by`.
+`settled_by` once it is there to its end. An aborted one is settled by that (AMQP 1.0, 2.7.5), also where no
+frame says so and it has no `settled_by`.
 """
 
 VIEWS: Final[dict[str, View]] = {
@@ -52,8 +52,8 @@ VIEWS: Final[dict[str, View]] = {
             "open_deliveries",
             "deliveries",
             NOT_SETTLED,
-            "every delivery that no peer has settled and the sender has not aborted; also those of sessions, "
-            "channels and connections that have ended",
+            "every delivery that no peer has settled while it was followed, and that the sender has not "
+            "aborted; also those of sessions, channels and connections that have ended",
         ),
     )
 }

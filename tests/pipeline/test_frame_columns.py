@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from support.lakes import CAPTURES, FIELDS, SOME, as_frame, fields_in_columns, ordered, read
 
+from amqpscope.pipeline.arrow_values import rows_of, scalar_of
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.columns import (
@@ -25,7 +26,6 @@ from amqpscope.pipeline.columns import (
     Texts,
     Words,
     array_of,
-    rows_of,
     without_dictionaries,
 )
 from amqpscope.pipeline.rows import Rows, RowTerms
@@ -198,6 +198,14 @@ def test_rows_are_those_of_arrow() -> None:
     schema = pa.schema([("time", pa.timestamp("us", "UTC")), ("files", pa.int64()), ("notes", notes)])
     batch = pa.RecordBatch.from_pylist(rows, schema=schema)
     assert rows_of(batch) == rows == batch.to_pylist()
+
+
+def test_scalars_are_those_of_arrow() -> None:
+    for value, kind in (
+        *(("", pa.string()), ("\u00e9\U0001f407", pa.string()), (-(2**63), pa.int64()), (7, pa.int64())),
+        *((date(1969, 12, 31), pa.date32()), (date(2026, 1, 31), pa.date32()), (None, pa.string())),
+    ):
+        assert scalar_of(value, kind).equals(pa.scalar(value, kind))
 
 
 def test_numbers_that_do_not_fit_are_refused() -> None:
