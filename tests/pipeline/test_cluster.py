@@ -35,10 +35,10 @@ def local(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Rows:
     return written(spark, tmp_path_factory.mktemp("local") / "lake", SOME, set_by="file", plan="chain")
 
 
-@pytest.mark.parametrize("plan", ["chain", "flow"])
-def test_same_tables(cluster: Cluster, tmp_path: Path, local: Rows, plan: str) -> None:
+def test_same_tables(cluster: Cluster, tmp_path: Path, local: Rows) -> None:
+    """By the plan `chain`. (The tables of `flow` are compared below, where a worker is killed.)"""
     lake = tmp_path / "lake"
-    arguments = cluster.command(*SOME, "--set-by", "file", "--plan", plan, "--out", lake)
+    arguments = cluster.command(*SOME, "--set-by", "file", "--plan", "chain", "--out", lake)
     result = cluster.program("-m", "amqpscope", *arguments, "--fail-on", "never")
     assert (result.returncode, result.stderr) == (0, "")
     assert contents(lake) == local

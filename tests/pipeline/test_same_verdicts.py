@@ -67,12 +67,11 @@ def test_ranges_of_a_capture(spark: Any, tmp_path: Path, reported_of_some: Repor
     reported_of_some.compare(tmp_path / "lake")
 
 
-@pytest.mark.parametrize("plan", ["chain", "flow"])
-def test_with_one_core(tmp_path: Path, plan: str, reported_of_some: Reported) -> None:
+def test_with_one_core(tmp_path: Path, reported_of_some: Reported) -> None:
     """The command as it is started, in a process of its own, with ranges of 1 MiB."""
     lake, reported = tmp_path / "lake", reported_of_some
     command = ["pipeline", "run", *map(str, reported.captures), "--out", str(lake), "--set-by", "file"]
-    options = ["--plan", plan, "--split", "1", "--master", "local[1]", "--json"]
+    options = ["--plan", "flow", "--split", "1", "--master", "local[1]", "--json"]
     result = subprocess.run(
         [sys.executable, "-m", "amqpscope", *command, *options],
         capture_output=True,
