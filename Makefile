@@ -7,7 +7,7 @@
 # make bench  generate captures, compare with tshark, and add the ratios to tests/bench/history.tsv (minutes)
 # make growth how time grows with the work, for each thing that there can be many of (half an hour)
 # make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
-# make bench-spark  the same for the pipeline, against check (minutes, 4 GB of captures)
+# make bench-spark  the same for the pipeline, against check (half an hour, 8 GB of captures)
 # make properties  the property tests, with many more examples (FUZZ_EXAMPLES each)
 # make fuzz   fuzzing by coverage, FUZZ_SECONDS for each entry, uncompiled (Linux, Python up to 3.13)
 # make fuzz-compiled  the same entries, compiled, with inputs changed by chance (FUZZ_SEED chooses others)

@@ -1,17 +1,21 @@
 """Measures the pipeline against `check` of the same captures: `make bench-spark`. It asserts nothing.
 
-    python tests/bench/pipeline.py --rounds 3 --case sets --size 1GB
+    python tests/bench/pipeline.py --rounds 3 --case sets --capture small --size 1GB
 
+one        one capture of a sixth of the size, which one process analyses
 sets       ten capture sets of a tenth of the size each
 rotated    one capture set: a capture of that size cut into ten files, all connections run through all
 elephant   one connection of one and a half times the size; the memory of Spark's Python workers is measured
 
+Each case is measured with each kind of capture that is asked for: `small` is AMQP 1.0, `rabbitmq` AMQP 0-9-1.
+
 What is compared. `check` is a process from start to end that reads the captures one after another (the
-rotated ones with --merge). A Spark session is a process too, one for local[1] and one for local[2], but its
-start and a first small run are not counted: only `analyse(...).write(...)` is, from the listing of the
-sources to the manifest. "verdicts" writes the tables `files` and `findings`, which is what `check` gives;
-"all tables" writes a row for every frame and delivery besides, which is what `read --format ndjson` gives.
-The rounds are interleaved, and ratios taken within a round; see bench.py.
+rotated ones with --merge), and so is `pipeline run --engine pool`. A Spark session is a process too, one for
+local[1] and one for local[2], but its start and a first small run are not counted: only
+`analyse(...).write(...)` is, from the listing of the sources to the manifest. "verdicts" writes the tables
+`files` and `findings`, which is what `check` gives; "all tables" writes a row for every frame and delivery
+besides, which is what `read --format ndjson` gives. The rounds are interleaved, and ratios taken within a
+round; see bench.py. Processor time is that of the process and of all below it: with Spark, of the Java, too.
 
 A worker's memory is what it does not share with the process it was forked from (USS), looked at some twenty
 times a second; for that, these runs take a little longer.
@@ -46,13 +50,16 @@ LOOK = 0.05  # seconds
 
 @dataclass(frozen=True)
 class Way:
-    """A row of the table. master: None for a plain process, of which `line` is the command."""
+    """A row of the table. master: None for a plain process, of which `line` is the command. into: it writes a
+    lake.
+    """
 
     name: str
     master: str | None = None
     plan: str = "auto"
     tables: tuple[str, ...] | None = VERDICTS
     line: tuple[str, ...] = ()
+    into: bool = False
 
 
 @dataclass
@@ -65,6 +72,7 @@ class Case:
     watched: bool = False
     octets: int = 0
     seconds: dict[str, list[float]] = field(default_factory=dict)
+    processor: dict[str, list[float]] = field(default_factory=dict)
     worker: dict[str, int] = field(default_factory=dict)
 
 
@@ -77,27 +85,35 @@ def _plain(*options: str) -> Way:
 CHAIN_1 = Way("chain plan, local[1], verdicts", "local[1]", "chain")
 CHAIN_2 = Way("chain plan, local[2], verdicts", "local[2]", "chain")
 FLOW_2 = Way("flow plan, local[2], verdicts", "local[2]", "flow")
+POOL = (AMQPSCOPE, "pipeline", "run", "--engine", "pool", "--fail-on", "never")
+POOL_ALL = Way("pool, all tables", line=POOL, into=True)
+POOL_JSON = Way("pool, all tables, --json", line=(*POOL, "--json"), into=True)
+CHAIN_1_ALL = Way("chain plan, local[1], all tables", "local[1]", "chain", None)
 CHAIN_ALL = Way("chain plan, local[2], all tables", "local[2]", "chain", None)
 FLOW_ALL = Way("flow plan, local[2], all tables", "local[2]", "flow", None)
 NDJSON = Way("amqpscope read --format ndjson", line=(AMQPSCOPE, "read", "--format", "ndjson"))
 
 
-def cases(wanted: list[str], size: int, folder: Path) -> dict[str, Case]:
-    """The captures of these cases, written where they are not there yet."""
+def cases(wanted: list[str], size: int, folder: Path, kind: str = "small") -> dict[str, Case]:
+    """The captures of these cases, written where they are not there yet. kind: see generate.py."""
     found: dict[str, Case] = {}
     for name in wanted:
-        if name == "sets":
+        if name == "one":
+            alone = _alone(capture(kind, f"{size // 6}", folder))
+            ways = (_plain(), NDJSON, POOL_ALL, POOL_JSON, CHAIN_1_ALL)
+            found[name] = Case([alone], "directory", ways)
+        elif name == "sets":
             part = f"{size // FILES}"
             # A directory is a capture set, so each file has one of its own.
-            sources = [_alone(capture("small", part, folder, seed=n + 1)) for n in range(FILES)]
-            ways = (_plain(), NDJSON, CHAIN_1, CHAIN_2, FLOW_2, CHAIN_ALL, FLOW_ALL)
+            sources = [_alone(capture(kind, part, folder, seed=n + 1)) for n in range(FILES)]
+            ways = (_plain(), NDJSON, CHAIN_1, CHAIN_2, FLOW_2, POOL_ALL, CHAIN_1_ALL, CHAIN_ALL, FLOW_ALL)
             found[name] = Case(sources, "directory", ways)
         elif name == "rotated":
-            rotated = _rotated(capture("small", f"{size}", folder))
+            rotated = _rotated(capture(kind, f"{size}", folder))
             ways = (_plain("--merge"), CHAIN_2, FLOW_2, FLOW_ALL)
             found[name] = Case([rotated], "directory", ways)
         else:
-            alone = _alone(capture("small", f"{size * 3 // 2}", folder, connections=1))
+            alone = _alone(capture(kind, f"{size * 3 // 2}", folder, connections=1))
             ways = (_plain(), CHAIN_2, FLOW_2, CHAIN_ALL, FLOW_ALL)
             found[name] = Case([alone], "directory", ways, watched=True)
     for case in found.values():
@@ -151,7 +167,7 @@ class Session:
         self._answer()
 
     def run(self, case: Case, way: Way) -> dict[str, Any]:
-        """Seconds, and octets of the largest Python worker."""
+        """Seconds by the clock and of processors, and octets of the largest Python worker."""
         assert self._process.stdin is not None
         wanted = {
             "sources": [str(source) for source in case.sources],
@@ -194,12 +210,14 @@ def serve(master: str) -> None:
             wanted = json.loads(line)
             tables = wanted.pop("tables")
             watch = Watch() if wanted.pop("watched") else None
+            before = _processor(os.getpid())
             began = time.perf_counter()
             analysis = analyse(spark, wanted.pop("sources"), **wanted)
             analysis.write(str(folder / "lake"), *([] if tables is None else [tables]))
             seconds = time.perf_counter() - began
+            processor = _processor(os.getpid()) - before
             worker = 0 if watch is None else watch.stop()
-            print(json.dumps({"seconds": seconds, "worker": worker}), flush=True)
+            print(json.dumps({"seconds": seconds, "processor": processor, "worker": worker}), flush=True)
     finally:
         spark.stop()
         shutil.rmtree(folder)
@@ -230,26 +248,47 @@ class Watch:
             self._most = max([self._most, *(_own(process) for process in workers)])
 
 
-def _workers(root: int) -> list[int]:
-    """Processes that descend from `root` and were started by Spark's Python daemon."""
+def _below(root: int) -> list[int]:
+    """A process, and all that descend from it."""
     children: dict[int, list[int]] = {}
-    daemons = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                if b"pyspark.daemon" in (entry / "cmdline").read_bytes():
-                    daemons.add(int(entry.name))
+                parent = int(_fields(int(entry.name))[1])
             except (OSError, IndexError):
                 continue
             children.setdefault(parent, []).append(int(entry.name))
+    found = [root]
+    for process in found:
+        found += children.get(process, [])
+    return found
+
+
+def _fields(process: int) -> list[str]:
+    """What the kernel says of a process, from its state on (proc(5), stat)."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+
+
+def _processor(root: int) -> float:
+    """Seconds of processors that a process, those below it, and those of them that have ended took."""
+    ticks = 0
+    for process in _below(root):
+        try:
+            ticks += sum(map(int, _fields(process)[11:15]))
+        except OSError:
+            continue
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _workers(root: int) -> list[int]:
+    """Processes that descend from `root` and were started by Spark's Python daemon."""
     found = []
-    waiting = [root]
-    while waiting:
-        for child in children.get(waiting.pop(), []):
-            waiting.append(child)
-            if child in daemons:
-                found.append(child)
+    for process in _below(root):
+        try:
+            if b"pyspark.daemon" in Path(f"/proc/{process}/cmdline").read_bytes():
+                found += _below(process)[1:]
+        except OSError:
+            continue
     return found
 
 
@@ -265,10 +304,13 @@ def _own(process: int) -> int:
 def table(case: Case) -> str:
     """The figures of a case as text."""
     base = case.seconds[case.ways[0].name]
-    lines = [("", "s", "(min-max)", "times check", "(min-max)", "worker MB")]
+    processor_base = case.processor[case.ways[0].name]
+    lines = [("", "s", "(min-max)", "times check", "(min-max)", "processor s", "times check", "worker MB")]
     for way in case.ways:
         seconds = case.seconds[way.name]
         ratios = [mine / plain for mine, plain in zip(seconds, base, strict=True)]
+        processor = case.processor[way.name]
+        busy = [mine / plain for mine, plain in zip(processor, processor_base, strict=True)]
         worker = case.worker.get(way.name, 0)
         lines.append(
             (
@@ -277,6 +319,8 @@ def table(case: Case) -> str:
                 f"({min(seconds):.2f}-{max(seconds):.2f})",
                 f"{median(ratios):.2f}",
                 f"({min(ratios):.2f}-{max(ratios):.2f})",
+                f"{median(processor):.2f}",
+                f"{median(busy):.2f}",
                 f"{worker / 1e6:.0f}" if worker else "",
             )
         )
@@ -290,9 +334,25 @@ def table(case: Case) -> str:
     )
 
 
+def _measure(case: Case, way: Way, sessions: dict[str, Session]) -> None:
+    """One round of a way."""
+    if way.master is not None:
+        reported = sessions[way.master].run(case, way)
+        seconds, processor = reported["seconds"], reported["processor"]
+        case.worker[way.name] = max(case.worker.get(way.name, 0), reported["worker"])
+    else:
+        with tempfile.TemporaryDirectory(prefix="amqpscope-bench-") as folder:
+            into = ["--out", f"{folder}/lake", "--set-by", case.set_by] if way.into else []
+            run = measure([*way.line, *map(str, case.sources), *into])
+        seconds, processor = run.wall, run.cpu
+    case.seconds.setdefault(way.name, []).append(seconds)
+    case.processor.setdefault(way.name, []).append(processor)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the pipeline against `check`.")
-    parser.add_argument("--case", action="append", choices=("sets", "rotated", "elephant"))
+    parser.add_argument("--case", action="append", choices=("one", "sets", "rotated", "elephant"))
+    parser.add_argument("--capture", action="append", choices=("small", "rabbitmq"))
     parser.add_argument("--size", type=octets, default=octets("1GB"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--serve", metavar="MASTER", help=argparse.SUPPRESS)
@@ -302,24 +362,23 @@ def main() -> None:
         serve(given.serve)
         return
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors; {given.rounds} interleaved rounds")
-    found = cases(given.case or ["sets", "rotated", "elephant"], given.size, given.cache)
+    wanted = given.case or ["one", "sets", "rotated", "elephant"]
+    found = {
+        (kind, name): case
+        for kind in given.capture or ["small", "rabbitmq"]
+        for name, case in cases(wanted, given.size, given.cache, kind).items()
+    }
     masters = {way.master for case in found.values() for way in case.ways if way.master}
     sessions = {master: Session(master) for master in sorted(masters)}
     try:
-        for name, case in found.items():
+        for (kind, name), case in found.items():
             for source in case.sources:
                 for file in source.iterdir():
                     warm(file)
             for _ in range(given.rounds):
                 for way in case.ways:
-                    if way.master is None:
-                        seconds = measure([*way.line, *map(str, case.sources)]).wall
-                    else:
-                        reported = sessions[way.master].run(case, way)
-                        seconds = reported["seconds"]
-                        case.worker[way.name] = max(case.worker.get(way.name, 0), reported["worker"])
-                    case.seconds.setdefault(way.name, []).append(seconds)
-            print(f"\n{name}: {case.octets / 1e6:.0f} MB")
+                    _measure(case, way, sessions)
+            print(f"\n{name} ({kind}): {case.octets / 1e6:.0f} MB")
             print(table(case), flush=True)
     finally:
         for session in sessions.values():

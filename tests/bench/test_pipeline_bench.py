@@ -54,9 +54,13 @@ def test_ten_sets_and_one_connection(pipeline_bench: Any, tmp_path: Path) -> Non
 def test_the_table_compares_with_the_first_way(pipeline_bench: Any) -> None:
     ways = (pipeline_bench.Way("plain"), pipeline_bench.Way("chain", "local[2]"))
     case = pipeline_bench.Case(
-        [], "directory", ways, seconds={"plain": [2.0, 4.0, 4.0], "chain": [1.0, 1.0, 3.0]}
+        [],
+        "directory",
+        ways,
+        seconds={"plain": [2.0, 4.0, 4.0], "chain": [1.0, 1.0, 3.0]},
+        processor={"plain": [2.0, 2.0, 2.0], "chain": [3.0, 5.0, 6.0]},
     )
     case.worker["chain"] = 7_000_000
     lines = [line.split() for line in pipeline_bench.table(case).splitlines()]
-    assert lines[1] == ["plain", "4.00", "(2.00-4.00)", "1.00", "(1.00-1.00)"]
-    assert lines[2] == ["chain", "1.00", "(1.00-3.00)", "0.50", "(0.25-0.75)", "7"]
+    assert lines[1] == ["plain", "4.00", "(2.00-4.00)", "1.00", "(1.00-1.00)", "2.00", "1.00"]
+    assert lines[2] == ["chain", "1.00", "(1.00-3.00)", "0.50", "(0.25-0.75)", "5.00", "2.50", "7"]
