@@ -84,8 +84,12 @@ def test_all_that_it_says_has_to_fit(scope: dict[str, str | list[str]], fitting:
 
 
 def test_paths_of_captures_are_from_the_configuration() -> None:
-    assert fits({"capture": "recorded/*.pcap"}, "../ci/recorded/a.pcap", "../ci")
-    assert not fits({"capture": "recorded/*.pcap"}, "../ci/recorded/a.pcap", "")
+    assert fits(
+        {"capture": "recorded/*.pcap"},
+        "../that of the configuration/recorded/a.pcap",
+        "../that of the configuration",
+    )
+    assert not fits({"capture": "recorded/*.pcap"}, "../that of the configuration/recorded/a.pcap", "")
 
 
 def test_what_is_not_known_of_a_finding_fits_no_pattern() -> None:
