@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.model.ring_names import AGAIN
 from amqpscope.pipeline.capture_set import CaptureSet, capture_set, naming
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import RangeReader, whole
@@ -41,7 +42,6 @@ from amqpscope.pipeline.inputs import (
     size_now,
 )
 from amqpscope.pipeline.lake import Lake
-from amqpscope.pipeline.packets import AGAIN
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.schemas import LAKE_TABLES
 from amqpscope.policy.policy import Policy

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from amqpscope.pipeline.earlier import Earlier
+from amqpscope.model.ring_names import AGAIN
 from amqpscope.pipeline.engines import Engine
-from amqpscope.pipeline.packets import AGAIN
 from amqpscope.pipeline.questions import FURTHER_QUESTIONS, QUESTIONS, LakeQuestion
 from amqpscope.pipeline.table_rows import row_objects
 from amqpscope.report.printable import printable

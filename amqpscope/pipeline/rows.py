@@ -22,11 +22,12 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note, mishap
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.model.ring_names import AGAIN
 from amqpscope.pipeline.columns import LARGEST, TableColumns
 from amqpscope.pipeline.deliveries import DeliveryLog
 from amqpscope.pipeline.delivery_columns import DeliveryColumns
 from amqpscope.pipeline.frame_columns import Days, FrameColumns
-from amqpscope.pipeline.packets import AGAIN, in_text, split
+from amqpscope.pipeline.packets import in_text, split
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import protocol_of, protocol_of_kind
