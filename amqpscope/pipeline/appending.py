@@ -322,8 +322,17 @@ class _KnownFiles:
         return {
             known
             for known, rows in self._sets.items()
-            if pattern.fullmatch(known) and all(self._name_of(row.capture) == name for row in rows)
+            if pattern.fullmatch(known) and all(self._comes_of(name, row) for row in rows)
         }
+
+    def _comes_of(self, name: str, row: RecordedFile) -> bool:
+        """Whether the set of this name has a file of the lake: by the file's name; or, where that does not
+        name the set that it is in, by NAME, for NAME#2.
+        """
+        own = self._name_of(row.capture)
+        if own == name:
+            return True
+        return own != row.capture_set and self._name_of(AGAIN.sub("", row.capture)) == name
 
     def free_name(self, name: str, replaced: set[str], done: Addition) -> str:
         """A name like this one for a set: no other set has it. replaced: sets that go. done: so far."""
