@@ -176,6 +176,7 @@ class Watch:
         self._states = States(
             lake, terms.set_by, terms.tables, rows, terms.tags, self._said.append, terms.fresh
         )
+        self._states.check = self._lake.check
         try:
             there = lake.paths() if self._followers.open else frozenset()
             news, rest = self._followers.going_on(sets, there, self._states)

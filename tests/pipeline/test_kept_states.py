@@ -381,10 +381,28 @@ def test_compaction(tmp_path: Path) -> None:
 
 def test_where_a_file_is_may_be_secret(tmp_path: Path) -> None:
     """A URL may have credentials; a state has only the name without them."""
-    file = CaptureFile("s3://bucket/a.pcap", "s3://key:made-up@bucket/a.pcap", 1)
-    state = states.Stored("s", CaptureSet("s", (file,)), (), "r", frozenset(), "", "", b"").dump()
-    assert b"made-up" not in state
-    assert states.Stored.load(state).one.files[0].capture == file.capture
+    for name, path in [("a.pcap", "a.pcap"), ("a?b%41 c.pcap", "a%3Fb%2541%20c.pcap?region=x")]:
+        file = CaptureFile(f"s3://bucket/{name}", f"s3://key:made-up@bucket/{path}", 1)
+        state = states.Stored("s", CaptureSet("s", (file,)), (), "r", frozenset(), "", "", b"").dump()
+        assert b"made-up" not in state
+        (found,) = states.Stored.load(state).one.files
+        assert found.capture == file.capture == file.name == found.name
+
+
+def test_a_lake_that_was_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run writes to it: its states are no longer those of this watch."""
+    monkeypatch.setattr(following, "_KEEP_SHARE", 1e9)
+    octets = TEN.read_bytes()
+    watch = watch_of(tmp_path / "in", tmp_path / "lake", follow=True, at_once=True)
+    watch._lake.hold()
+    for size in (len(octets) // 2, len(octets)):
+        grow(tmp_path, octets[:size])
+        watch.turn()
+    before = kept(tmp_path).read_bytes()
+    (tmp_path / "lake" / "_lease.json").write_text('{"run": "another"}')
+    watch.close()
+    assert kept(tmp_path).read_bytes() == before
+    watch._lake.release()
 
 
 def test_files_that_were_deleted(tmp_path: Path) -> None:
