@@ -170,7 +170,7 @@ def watch(
     tags = tags_of(tag or [])
     terms = WatchTerms(
         *(set_by, chosen, bool(wanted), policy, dialect, with_json, hours, tags, follow),
-        at_once=once,
+        at_once=once and not (master or configuration),
         fresh=fresh_state,
         lateness=waiting,
         once=once,

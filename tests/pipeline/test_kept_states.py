@@ -176,6 +176,21 @@ def test_who_asks_for_spark_gets_it(
     assert amqpscope(capsys, *command, *given).err == "amqpscope: asked for\n"
 
 
+@pytest.mark.parametrize("given", [["--master", "local[2]"], ["--conf", "a.b=c"]])
+def test_who_asks_for_spark_gets_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: list[str]
+) -> None:
+    """So it is with `watch --once`."""
+
+    def refused(*_: object) -> None:
+        raise PipelineError("asked for")
+
+    monkeypatch.setattr(session, "start", refused)
+    grow(tmp_path, TEN.read_bytes())
+    command = ("pipeline", "watch", tmp_path / "in", "--out", tmp_path / "lake", "--once", "--no-config")
+    assert amqpscope(capsys, *command, *given).err == "amqpscope: asked for\n"
+
+
 @pytest.mark.parametrize("earlier", [False, True])
 def test_secrets_behind_what_needs_them(tmp_path: Path, added: Added, earlier: bool) -> None:
     """The set is read as a whole: as a new one, and after a change, with and without a state."""
