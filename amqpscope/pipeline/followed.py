@@ -77,7 +77,7 @@ class Followed:
     of that one that belong to another set of the lake. files, octets: that the batch reads. open: paths of
     the files with open rows. anew: the batch reads all files again, since the state could not be used. run:
     of the batch. committed: the last one, "" if there is none. kept: the one whose state was written last.
-    state: where the process begins.
+    over: the set cannot be followed on behind the batch. state: where the process begins.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class Followed:
         self.run = ""
         self.committed = ""
         self.kept = ""
+        self.over = False
         self.files = len(one.files)
         self.octets = files.octets
         self.open = opened
@@ -213,6 +214,7 @@ class Followed:
         if not isinstance(answer, Done):
             raise self._failed(str(answer))
         self.open = frozenset(file.path for file in answer.open)
+        self.over = answer.over
         return answer
 
     def keep(self) -> bytes | str:

@@ -81,13 +81,14 @@ class Step(NamedTuple):
 
 class Done(NamedTuple):
     """What a batch has written. final, open: see above. counts: as of `Rows`; of what is open, too. earlier:
-    the counts of what was final before.
+    the counts of what was final before. over: the set was read as a whole, and cannot be followed.
     """
 
     final: list[LakeFile]
     open: list[LakeFile]
     counts: Counter[tuple[str, ...]]
     earlier: Counter[tuple[str, ...]]
+    over: bool = False
 
 
 class _Asked(SecretsSource):
@@ -204,6 +205,8 @@ class _FollowedSet:
     def _as_a_whole(self, step: Step) -> Done:
         """All rows of the set, as of one that is not followed: it cannot be, from here on."""
         self._unable = True
+        for _ in self._rows.batches(True):
+            pass  # what they are of is read once more
         files = sorted([*step.files, *step.empty], key=lambda placed: placed[0])
         rows = Rows(self._terms.tables, self._terms.terms)
         writer = PartWriter(step.staging, f"{step.stem}-whole", self._terms.tags)
@@ -213,7 +216,7 @@ class _FollowedSet:
                 writer.write(table, batch)
         for number in rows.rulings.used:
             rows.counts["allowed", str(number)] += 1
-        return Done([], writer.close(), rows.counts, Counter())
+        return Done([], writer.close(), rows.counts, Counter(), True)
 
     def _read(self, files: list[CaptureFile], position: int, writer: PartWriter) -> None:
         """Read what is new in a file. The last file may still grow."""

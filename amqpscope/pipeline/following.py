@@ -71,6 +71,7 @@ class Followers:
         self._followed: dict[str, Followed] = {}
         self._put_off: set[str] = set()  # sources that are not followed with their next change
         self._failed: set[str] = set()  # sources whose processes could not do their first batch
+        self._given_up: set[str] = set()  # sources whose secrets of TLS come late
         self._unsettled: set[str] = set()  # sources whose states were written since the last commit
         self._batches = 0
         self._kept_at = time.monotonic()
@@ -113,7 +114,7 @@ class Followers:
 
     def _go_on(self, one: CaptureSet, states: States) -> Followed | None:
         """The set as one that is followed, if it has news and there is a state of it."""
-        if not self._allowed or one.name in self._put_off:
+        if not self._allowed or one.name in self._put_off or one.name in self._given_up:
             return None
         stored = states.find(one.name)
         followed = None if stored is None else Followed.of_state(stored)
@@ -153,12 +154,17 @@ class Followers:
             self._kept_for = self._kept_at - began
 
     def settle(self, states: States) -> None:
-        """The rows of all batches are committed: the states before are of no use any more."""
-        for source, followed in self._followed.items():
+        """The rows of all batches are committed: the states before are of no use any more. Those are followed
+        no more that cannot be.
+        """
+        for source, followed in list(self._followed.items()):
             followed.committed = followed.run
             self._failed.discard(source)
             if source in self._unsettled:
                 states.settle(source, followed.kept)
+            if followed.over:
+                self._given_up.add(source)
+                self._drop(followed)
         self._unsettled.clear()
 
     def begun(
@@ -177,7 +183,7 @@ class Followers:
             apart = one.name != source and source not in self._failed
             at_once = self._at_once and one.size <= _AT_ONCE
             wanted = at_once or one.name in changed or apart
-            ready = wanted and source in files and source not in self._followed
+            ready = wanted and source in files and source not in {*self._followed, *self._given_up}
             put_off = source in self._put_off and not apart
             self._put_off.discard(source)
             self._failed.discard(source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -586,3 +587,20 @@ def test_secrets_that_come_later(gathered: None, tmp_path: Path) -> None:
     (tmp_path / "a.pcapng").write_bytes(octets + secrets_block(recording.keylog))
     with pytest.raises(PipelineError, match="secrets of TLS that an earlier connection may have needed"):
         followed.step()
+
+
+def test_a_set_whose_secrets_came_later(watched: Watched, tmp_path: Path) -> None:
+    """Behind the batch that has read it as a whole, it is followed no more; other sets are."""
+    pytest.importorskip("cryptography")
+    recording = recorded(talk(), Ends.make("1.3"))
+    octets = capture_of(recording).capture.pcapng()
+    names = struct.pack("<IIHHI", 4, 16, 0, 0, 16)  # a block without any
+    (tmp_path / "in" / "b").mkdir()
+    watch = watched()
+    for number, piece in enumerate(rotated(NINE, 6)):
+        secrets = secrets_block(recording.keylog) if number else b""
+        (tmp_path / "in" / "a.pcapng").write_bytes(octets + secrets + names * number)
+        (tmp_path / "in" / "b" / f"{number}.pcap").write_bytes(piece)
+        assert turn(watch).whole == (1 if number > 1 else 2)
+        assert list(processes(watch)) == ([str(tmp_path / "in" / "b")] if number else [])
+    assert same_as_one_run(tmp_path)
