@@ -145,17 +145,17 @@ class Followed:
 
     def _tell(self, terms: FollowerTerms) -> None:
         """Begin the conversation with the process."""
-        try:
-            self._expect_version()
-            self._ask(terms._replace(name=self.one.name))
-        except OSError as error:
-            raise self._failed("") from error
+        self._expect_version()
+        self._ask(terms._replace(name=self.one.name))
         self._begun = True
 
     def _ask(self, question: object) -> None:
         assert self._process is not None and self._process.stdin is not None
-        pickle.dump(question, self._process.stdin)
-        self._process.stdin.flush()
+        try:
+            pickle.dump(question, self._process.stdin)
+            self._process.stdin.flush()
+        except (OSError, ValueError) as error:  # the process has ended, or was closed
+            raise self._failed("") from error
 
     def find(self, found: CaptureSet) -> bool:
         """Find out what is new in the files of `source`; `files` is 0 if nothing is. False if the process
@@ -188,14 +188,11 @@ class Followed:
         self._step = staging, run, terms
         self.run = run
         self.anew = False
-        try:
-            if not self._begun:
-                self._tell(terms)
-            assert self._process is not None
-            stem = f"{run}-{self._process.pid}"
-            self._ask(Step(self._files.read, self._files.empty, staging, stem, not self.incomplete))
-        except OSError as error:
-            raise self._failed("") from error
+        if not self._begun:
+            self._tell(terms)
+        assert self._process is not None
+        stem = f"{run}-{self._process.pid}"
+        self._ask(Step(self._files.read, self._files.empty, staging, stem, not self.incomplete))
 
     def end(self) -> Done:
         """What the process has written."""
@@ -222,7 +219,7 @@ class Followed:
         try:
             self._ask(KEEP)
             answer = self._answer()
-        except (OSError, FilesChanged):
+        except FilesChanged:
             return "the process was killed"
         return answer if isinstance(answer, bytes) else str(answer)
 
@@ -235,7 +232,7 @@ class Followed:
         assert self._process is not None and self._process.stdout is not None
         try:
             return pickle.load(self._process.stdout)  # noqa: S301  made by our own process
-        except (OSError, EOFError) as error:
+        except (OSError, ValueError, EOFError, pickle.UnpicklingError) as error:
             raise self._failed("") from error
 
     def _failed(self, reason: str) -> FilesChanged:

@@ -477,6 +477,55 @@ def test_rings_that_take_turns(watched: Watched, tmp_path: Path, monkeypatch: py
     assert len({row["capture_set"] for row in contents(tmp_path / "lake")["files"]}) == 2
 
 
+def test_a_process_that_was_closed(watched: Watched, tmp_path: Path) -> None:
+    """Nothing is added, as by one that was killed."""
+    watch = watched()
+    for number, octets in enumerate(rotated(NINE, 3)):
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
+        if number == 2:
+            for one in watch._followers._followed.values():
+                one.close()
+            with pytest.raises(FilesChanged, match="the process that follows the files was killed"):
+                watch.turn()
+        turn(watch)
+    assert same_as_one_run(tmp_path)
+
+
+@pytest.mark.parametrize("set_by", [r"([a-z]+)\.pcap[0-9]$", r"([a-z]+)\.pcap", "directory"])
+def test_ring_whose_set_has_a_name_of_its_own(watched: Watched, tmp_path: Path, set_by: str) -> None:
+    """Without a state, what is new is a set of its own, and no row is there twice."""
+    watch = watched(set_by=set_by)
+    pieces = rotated(NINE, 5)
+    for number in range(4):
+        (tmp_path / "in" / f"tap.pcap{number % 3}").write_bytes(pieces[number])
+        turn(watch)
+    watch.close()
+    before = contents(tmp_path / "lake")["files"]
+    assert [row["capture"].rpartition("/")[2] for row in before].count("tap.pcap0#2") == 1
+    watch = watched(set_by=set_by, fresh=True)
+    (tmp_path / "in" / "tap.pcap1").write_bytes(pieces[4])
+    turn(watch)
+    (name,) = {row["capture_set"] for row in before}
+    found = [(row["capture_set"], row["capture"]) for row in contents(tmp_path / "lake")["files"]]
+    earlier = [(name, row["capture"]) for row in before]
+    assert sorted(found) == sorted([*earlier, (f"{name}#2", f"{tmp_path / 'in'}/tap.pcap1")])
+
+
+def test_a_file_with_the_name_of_a_newer_one(watched: Watched, tmp_path: Path) -> None:
+    """It is no newer one, so what is allowed for the other file is not for this one."""
+    allow = tmp_path / "amqpscope.toml"
+    allow.write_text('[[allow]]\nreason = "known"\nrule = "*"\ncapture = "0.pcap"\n')
+    policy = load_policy(str(allow))
+    watch = watched(policy=lambda: policy)
+    pieces = rotated(CAPTURES / "amqplib-channel-errors.pcap", 4)
+    for name, octets in zip(["0.pcap", "0.pcap#2", "1.pcap", "0.pcap"], pieces, strict=True):
+        (tmp_path / "in" / name).write_bytes(octets)
+        turn(watch)
+    found = contents(tmp_path / "lake")["findings"]
+    excused = {(row["capture"].rpartition("/")[2], bool(row["suppressed"])) for row in found}
+    assert excused == {("0.pcap", True), ("0.pcap#2", False), ("1.pcap", False), ("0.pcap#3", True)}
+
+
 def test_ring_and_the_allow_list(watched: Watched, tmp_path: Path) -> None:
     """An entry names a file as it is called in its directory."""
     allow = tmp_path / "amqpscope.toml"
