@@ -124,6 +124,11 @@ class Followed:
         """Whether files are gone, so that the set could not be read again."""
         return self.there is not self.one
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the state of its last run is written."""
+        return bool(self.run) and self.kept == self.run
+
     def start(self) -> None:
         """Start the process."""
         self._process = subprocess.Popen(

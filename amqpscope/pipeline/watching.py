@@ -181,7 +181,7 @@ class Watch:
             there = lake.paths() if self._followers.open else frozenset()
             news, rest = self._followers.going_on(sets, there, self._states)
             added = addition_to(lake, rest, shaping, every=True)
-            begun, rest = self._followers.begun(added.sets, added.replaced, rest)
+            begun, rest = self._followers.begun(added.sets, added.replaced, rest, self._states)
             followed = FollowedBatch((*news, *begun), keep=self._keep)
             if not rest and not followed.sets:
                 self._seen = seen

@@ -477,6 +477,75 @@ def test_rings_that_take_turns(watched: Watched, tmp_path: Path, monkeypatch: py
     assert len({row["capture_set"] for row in contents(tmp_path / "lake")["files"]}) == 2
 
 
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_rings_with_news_at_once(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    """There are more than can be followed at a time: for a batch, all are, whichever it was before."""
+    monkeypatch.setattr(following, "MAX_FOLLOWERS", 1)
+    watch = watched()
+    pieces = {"a": rotated(TEN, 6), "b": rotated(NINE, 6)}
+
+    def write(name: str, number: int) -> None:
+        (tmp_path / "in" / name / f"{number % 2}.pcap").write_bytes(pieces[name][number])
+
+    for name in order:
+        (tmp_path / "in" / name).mkdir()
+        for number in range(3):
+            write(name, number)
+            turn(watch)
+    for number in range(3, 6):
+        for name in order:
+            write(name, number)
+        batch = turn(watch)
+        assert (batch.files, batch.whole, len(processes(watch))) == (2, 0, 1)
+    assert len({row["capture_set"] for row in contents(tmp_path / "lake")["files"]}) == 2
+    watch.close()
+    for name in order:
+        for number in range(6):
+            (tmp_path / "in" / name / ring_name(number, 2)).write_bytes(pieces[name][number])
+    assert same_as_one_run(tmp_path)
+
+
+def test_a_set_that_made_room(watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its state was kept then: it goes on with its next change, also if a file of it is gone by then."""
+    monkeypatch.setattr(following, "MAX_FOLLOWERS", 1)
+    monkeypatch.setattr(following, "_ROTATED_SHARE", 1e9)
+    monkeypatch.setattr(following, "_KEEP_SHARE", 1e9)
+    watch = watched()
+    pieces = {"a": rotated(TEN, 3), "b": rotated(NINE, 3)}
+    for name in pieces:
+        (tmp_path / "in" / name).mkdir()
+        for number in range(2):
+            (tmp_path / "in" / name / f"{number}.pcap").write_bytes(pieces[name][number])
+            turn(watch)
+    assert list(processes(watch)) == [str(tmp_path / "in" / "b")]
+    (tmp_path / "in" / "a" / "0.pcap").write_bytes(pieces["a"][2])
+    assert turn(watch).whole == 0
+    assert list(processes(watch)) == [str(tmp_path / "in" / "a")]
+
+
+def test_a_ring_that_could_not_go_on_at_once(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first batch of a watch fails, for whatever reason: the state is used once more."""
+    watch = watched()
+    for number, octets in enumerate(rotated(NINE, 5)):
+        (tmp_path / "in" / f"{number % 2}.pcap").write_bytes(octets)
+        if number == 4:
+            watch.close()
+            watch = watched()
+            with monkeypatch.context() as patch:
+                patch.setattr(following.FollowedBatch, "end", fails)
+                with pytest.raises(FilesChanged, match="made up"):
+                    watch.turn()
+        assert turn(watch).whole == (number < 2)
+
+
+def fails(*_: object) -> None:
+    raise FilesChanged("made up")
+
+
 def test_a_process_that_was_closed(watched: Watched, tmp_path: Path) -> None:
     """Nothing is added, as by one that was killed."""
     watch = watched()

@@ -420,6 +420,25 @@ def test_a_lake_that_was_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     watch._lake.release()
 
 
+def test_more_than_can_be_followed(tmp_path: Path, added: Added, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of which files are gone go on all the same, with `--once` and with `--append`."""
+    monkeypatch.setattr(following, "MAX_FOLLOWERS", 2)
+    pieces = {"a": rotated(NINE, 5), "b": rotated(TEN, 5)}
+    for name in pieces:
+        (tmp_path / "in" / name).mkdir()
+    for number in range(5):
+        if number == 2:
+            monkeypatch.setattr(following, "MAX_FOLLOWERS", 1)
+        for name in pieces:
+            grow(tmp_path, pieces[name][number], f"{name}/{number % 2}.pcap")
+        if number % 2:
+            added()
+        else:
+            once(tmp_path)
+        assert octets_read(tmp_path)[-1] == sum(len(pieces[name][number]) for name in pieces)
+    assert len({row["capture_set"] for row in contents(tmp_path / "lake")["files"]}) == 2
+
+
 def test_files_that_were_deleted(tmp_path: Path) -> None:
     """The connections go on, as with a ring buffer that nobody reads in time otherwise."""
     pieces = rotated(NINE, 5)
