@@ -112,9 +112,10 @@ def watch(
         typer.Option(
             "--lateness",
             metavar="TIME",
-            help="Read a new file only when it has been in DIR for this time, so that files which arrive "
-            "later, but begin earlier, are read before it. With --once, count the time since the last change "
-            "of the file.",
+            help="Wait this long after a new file was first seen before reading it, so that files which "
+            "arrive later, but begin earlier, are read before it. For files that are in DIR at the start, "
+            "count the time since the last change of the file; with --once, leave out files for which this "
+            "time is too short.",
         ),
     ] = "0s",
     once: Annotated[
@@ -169,9 +170,10 @@ def watch(
     tags = tags_of(tag or [])
     terms = WatchTerms(
         *(set_by, chosen, bool(wanted), policy, dialect, with_json, hours, tags, follow),
-        at_once=once,
+        at_once=once and not (master or configuration),
         fresh=fresh_state,
         lateness=waiting,
+        once=once,
     )
     spark: SparkSession | None = None
     with contextlib.ExitStack() as opened:
@@ -238,7 +240,7 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
                 state = f"lake: {count(turn.batch.all_files, 'file')}, {_octets(turn.batch.all_octets)}"
                 for mishap in turn.batch.mishaps:
                     say(mishap)
-                _print(f"batch {batches}: {_batch_text(turn.batch)}; {state}")
+                _print(f"batch {batches}: {_batch_text(turn.batch)}; {state}{_waiting(watched)}")
                 if turn.batch.seconds > _SLOW * pause and turn.batch.whole and not once:
                     slow += 1
                     if slow == _SLOW_BATCHES:
@@ -248,14 +250,22 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
                         )
         if time.monotonic() - line_at >= _QUIET_LINE:
             line_at = time.monotonic()
-            _print(f"nothing new; {state}")
+            _print(f"nothing new; {state}{_waiting(watched)}")
         if _STOP.is_set() or (once and not tries):
             break
         watched.care()
         if _STOP.wait(0 if once else pause):
             break
     if not batches:
-        print(printable(f"{name}: nothing is new"), flush=True)
+        print(printable(f"{name}: nothing is new{_waiting(watched)}"), flush=True)
+
+
+def _waiting(watched: "Watch") -> str:
+    """How many files wait, behind what a line says otherwise."""
+    waiting = watched.waiting
+    if not waiting:
+        return ""
+    return f"; {count(waiting, 'new file')} {'waits' if waiting == 1 else 'wait'} (--lateness)"
 
 
 def _batch_text(batch: "WatchedBatch") -> str:

@@ -19,6 +19,7 @@ from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.model.records import Connection
+from amqpscope.model.ring_names import AGAIN
 from amqpscope.report.printable import printable
 from amqpscope.rules.profiles import AUTO, valid
 from amqpscope.why.capture_ends import ends_of
@@ -29,8 +30,6 @@ from amqpscope.why.json_form import answer_object, endings_object
 from amqpscope.why.text import answer_lines
 
 __all__ = ["EPILOG", "why"]
-
-_AGAIN = re.compile(r"(.+)#[0-9]+", re.ASCII | re.DOTALL)
 
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -189,12 +188,8 @@ def why(
         raise FilterError("--connection: only with --end")
     if len(named) == 1 and _NUMBER.fullmatch(named[0]) and os.path.exists(packet):
         raise FilterError(f"the file comes before the packet: amqpscope why {packet} {named[0]}")
-    again = _AGAIN.fullmatch(named[0])
-    if again is not None and not os.path.lexists(named[0]) and os.path.exists(again[1]):
-        raise FilterError(
-            f"{named[0]}: no such file: tables of a ring of captures call a newer {again[1]} so; if the file "
-            f"was not overwritten since then: amqpscope why {again[1]} {packet}"
-        )
+    if "#" in named[0] and not os.path.lexists(named[0]):
+        _hint_at_ring(named[0], packet)
     number = _number(packet)
     captures = reading.captures(named)
     if len(captures) > 1:
@@ -217,6 +212,16 @@ def why(
     else:
         print_lines(answer_lines(answer, scenes, frame))
     return _status(material, answer.connection is not None)
+
+
+def _hint_at_ring(given: str, packet: str) -> None:
+    """Raise FilterError if a file that is not there has a name that only tables give a file that is."""
+    name = AGAIN.sub("", given)
+    if name != given and os.path.exists(name):
+        raise FilterError(
+            f"{given}: no such file: tables of a ring of captures call a newer {name} so; if the file was "
+            f"not overwritten since then: amqpscope why {name} {packet}"
+        )
 
 
 def _status(material: ReplayableCapture, found: bool) -> Status:

@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.model.ring_names import AGAIN
 from amqpscope.pipeline.capture_set import CaptureSet, capture_set, naming
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import RangeReader, whole
@@ -41,7 +42,6 @@ from amqpscope.pipeline.inputs import (
     size_now,
 )
 from amqpscope.pipeline.lake import Lake
-from amqpscope.pipeline.packets import AGAIN
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.schemas import LAKE_TABLES
 from amqpscope.policy.policy import Policy
@@ -322,8 +322,17 @@ class _KnownFiles:
         return {
             known
             for known, rows in self._sets.items()
-            if pattern.fullmatch(known) and all(self._name_of(row.capture) == name for row in rows)
+            if pattern.fullmatch(known) and all(self._comes_of(name, row) for row in rows)
         }
+
+    def _comes_of(self, name: str, row: RecordedFile) -> bool:
+        """Whether the set of this name has a file of the lake: by the file's name; or, where that does not
+        name the set that it is in, by NAME, for NAME#2.
+        """
+        own = self._name_of(row.capture)
+        if own == name:
+            return True
+        return own != row.capture_set and self._name_of(AGAIN.sub("", row.capture)) == name
 
     def free_name(self, name: str, replaced: set[str], done: Addition) -> str:
         """A name like this one for a set: no other set has it. replaced: sets that go. done: so far."""

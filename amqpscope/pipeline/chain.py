@@ -38,7 +38,8 @@ def table_for(recorder: Recorder, rows: Rows, name: str, secrets: Secrets) -> Co
 
 def read_set(one: CaptureSet, rows: Rows) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read a capture set into `rows`; gives the batches that are full. The rest is the caller's to take."""
-    recorder = Recorder(rows, one.name, [file.capture for file in one.files])
+    own = [file.name for file in one.files]
+    recorder = Recorder(rows, one.name, [file.capture for file in one.files], own=own)
     table = table_for(recorder, rows, one.name, secrets_for(rows.terms.secrets, one, 0))
     read = _by_time if one.by_time else _in_turn
     for _ in read(one, table, recorder, rows):

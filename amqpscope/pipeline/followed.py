@@ -77,7 +77,7 @@ class Followed:
     of that one that belong to another set of the lake. files, octets: that the batch reads. open: paths of
     the files with open rows. anew: the batch reads all files again, since the state could not be used. run:
     of the batch. committed: the last one, "" if there is none. kept: the one whose state was written last.
-    state: where the process begins.
+    over: the set cannot be followed on behind the batch. state: where the process begins.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class Followed:
         self.run = ""
         self.committed = ""
         self.kept = ""
+        self.over = False
         self.files = len(one.files)
         self.octets = files.octets
         self.open = opened
@@ -123,6 +124,11 @@ class Followed:
         """Whether files are gone, so that the set could not be read again."""
         return self.there is not self.one
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the state of its last run is written."""
+        return bool(self.run) and self.kept == self.run
+
     def start(self) -> None:
         """Start the process."""
         self._process = subprocess.Popen(
@@ -144,17 +150,17 @@ class Followed:
 
     def _tell(self, terms: FollowerTerms) -> None:
         """Begin the conversation with the process."""
-        try:
-            self._expect_version()
-            self._ask(terms._replace(name=self.one.name))
-        except OSError as error:
-            raise self._failed("") from error
+        self._expect_version()
+        self._ask(terms._replace(name=self.one.name))
         self._begun = True
 
     def _ask(self, question: object) -> None:
         assert self._process is not None and self._process.stdin is not None
-        pickle.dump(question, self._process.stdin)
-        self._process.stdin.flush()
+        try:
+            pickle.dump(question, self._process.stdin)
+            self._process.stdin.flush()
+        except (OSError, ValueError) as error:  # the process has ended, or was closed
+            raise self._failed("") from error
 
     def find(self, found: CaptureSet) -> bool:
         """Find out what is new in the files of `source`; `files` is 0 if nothing is. False if the process
@@ -187,14 +193,11 @@ class Followed:
         self._step = staging, run, terms
         self.run = run
         self.anew = False
-        try:
-            if not self._begun:
-                self._tell(terms)
-            assert self._process is not None
-            stem = f"{run}-{self._process.pid}"
-            self._ask(Step(self._files.read, self._files.empty, staging, stem, not self.incomplete))
-        except OSError as error:
-            raise self._failed("") from error
+        if not self._begun:
+            self._tell(terms)
+        assert self._process is not None
+        stem = f"{run}-{self._process.pid}"
+        self._ask(Step(self._files.read, self._files.empty, staging, stem, not self.incomplete))
 
     def end(self) -> Done:
         """What the process has written."""
@@ -213,6 +216,7 @@ class Followed:
         if not isinstance(answer, Done):
             raise self._failed(str(answer))
         self.open = frozenset(file.path for file in answer.open)
+        self.over = answer.over
         return answer
 
     def keep(self) -> bytes | str:
@@ -220,7 +224,7 @@ class Followed:
         try:
             self._ask(KEEP)
             answer = self._answer()
-        except (OSError, FilesChanged):
+        except FilesChanged:
             return "the process was killed"
         return answer if isinstance(answer, bytes) else str(answer)
 
@@ -233,7 +237,7 @@ class Followed:
         assert self._process is not None and self._process.stdout is not None
         try:
             return pickle.load(self._process.stdout)  # noqa: S301  made by our own process
-        except (OSError, EOFError) as error:
+        except (OSError, ValueError, EOFError, pickle.UnpicklingError) as error:
             raise self._failed("") from error
 
     def _failed(self, reason: str) -> FilesChanged:

@@ -81,13 +81,14 @@ class Step(NamedTuple):
 
 class Done(NamedTuple):
     """What a batch has written. final, open: see above. counts: as of `Rows`; of what is open, too. earlier:
-    the counts of what was final before.
+    the counts of what was final before. over: the set was read as a whole, and cannot be followed.
     """
 
     final: list[LakeFile]
     open: list[LakeFile]
     counts: Counter[tuple[str, ...]]
     earlier: Counter[tuple[str, ...]]
+    over: bool = False
 
 
 class _Asked(SecretsSource):
@@ -115,8 +116,9 @@ class _FollowedSet:
     def __init__(self, terms: FollowerTerms) -> None:
         self._terms = terms
         self._captures: list[str] = []
+        self._own: list[str] = []  # names of the files where they are
         self._rows = Rows(terms.tables, terms.terms)
-        self._recorder = Recorder(self._rows, terms.name, self._captures)
+        self._recorder = Recorder(self._rows, terms.name, self._captures, own=self._own)
         self._secrets = Secrets()
         self._missing = _Asked()
         self._secrets.sources.append(self._missing)
@@ -134,7 +136,7 @@ class _FollowedSet:
         if self._secrets.given or self._unable:
             raise NotKept("the files have secrets of TLS")
         fates = [[tuple(fate) for fate in fates] for fates in self._fates]
-        read = (self._captures, fates, self._octets, self._state)
+        read = (self._captures, self._own, fates, self._octets, self._state)
         analysis = (self._recorder, self._table, self._secrets, self._missing.asked)
         counted = (dict(self._counted), sorted(self._rows.rulings.used))
         kept = dumped((read, analysis, counted), self._outside(), MAX_STATE, Discreet())
@@ -151,9 +153,11 @@ class _FollowedSet:
             raise NotLoaded("is damaged") from error
         found = loaded(octets, self._outside())
         try:
-            (captures, fates, octets_read, reader), (recorder, table, secrets, asked), (counted, used) = found
+            (captures, own, fates, octets_read, reader), analysis, (counted, used) = found
+            recorder, table, secrets, asked = analysis
             right = isinstance(recorder, Recorder) and isinstance(table, ConnectionTable)
-            if not right or not isinstance(secrets, Secrets) or not isinstance(captures, list):
+            right = right and isinstance(captures, list) and isinstance(own, list)
+            if not right or not isinstance(secrets, Secrets):
                 raise TypeError
             self._fates = [[_fate(one) for one in file] for file in fates]
             self._octets, self._state = int(octets_read), reader
@@ -162,7 +166,7 @@ class _FollowedSet:
             self._missing.asked = bool(asked)
         except (TypeError, ValueError) as error:
             raise NotLoaded("is damaged") from error
-        self._captures = captures  # the recorder has the same list
+        self._captures, self._own = captures, own  # the recorder has the same lists
         self._recorder, self._table, self._secrets = recorder, table, secrets
 
     def _outside(self) -> dict[tuple[str, str], Any]:
@@ -201,6 +205,8 @@ class _FollowedSet:
     def _as_a_whole(self, step: Step) -> Done:
         """All rows of the set, as of one that is not followed: it cannot be, from here on."""
         self._unable = True
+        for _ in self._rows.batches(True):
+            pass  # what they are of is read once more
         files = sorted([*step.files, *step.empty], key=lambda placed: placed[0])
         rows = Rows(self._terms.tables, self._terms.terms)
         writer = PartWriter(step.staging, f"{step.stem}-whole", self._terms.tags)
@@ -210,12 +216,13 @@ class _FollowedSet:
                 writer.write(table, batch)
         for number in rows.rulings.used:
             rows.counts["allowed", str(number)] += 1
-        return Done([], writer.close(), rows.counts, Counter())
+        return Done([], writer.close(), rows.counts, Counter(), True)
 
     def _read(self, files: list[CaptureFile], position: int, writer: PartWriter) -> None:
         """Read what is new in a file. The last file may still grow."""
         if position == len(self._fates):
             self._captures.append(files[position].capture)
+            self._own.append(files[position].name)
             self._fates.append([])
             self._octets, self._state = 0, None
         self._range(files[position], position, position < len(files) - 1, writer)
@@ -266,6 +273,7 @@ class _FollowedSet:
             rows.add_file(file_row(name, file, place, fates))
         for place, file in step.empty:
             self._captures.append(file.capture)
+            self._own.append(file.name)
             reader = RangeReader(file, len(self._captures) - 1, whole(file), self._table)
             for _ in reader:
                 recorder.take(self._table)

@@ -42,7 +42,9 @@ __all__ = [
 ]
 
 MAX_FOLLOWERS = 8
-"""Sets that are followed at a time: each has a process, of some 250 MB."""
+"""Sets that are followed at a time: each has a process, of some 250 MB. During a batch, there may be more, of
+sets that have lost files: these could not be read again.
+"""
 
 _AT_ONCE: Final = 256 * 1024 * 1024
 """Octets of a set up to which one process reads it the first time; of more, several can read it together."""
@@ -71,6 +73,7 @@ class Followers:
         self._followed: dict[str, Followed] = {}
         self._put_off: set[str] = set()  # sources that are not followed with their next change
         self._failed: set[str] = set()  # sources whose processes could not do their first batch
+        self._given_up: set[str] = set()  # sources whose secrets of TLS come late
         self._unsettled: set[str] = set()  # sources whose states were written since the last commit
         self._batches = 0
         self._kept_at = time.monotonic()
@@ -88,36 +91,45 @@ class Followers:
         the lake. states: where sets go on that are not followed yet.
         """
         self._batches += 1
+        sets = list(sets)
         news: list[Followed] = []
-        rest: list[CaptureSet] = []
-        found = set()
+        rest: set[str] = set()
+        # First all that are followed, so that none has to make room before it was looked at.
         for one in sets:
-            found.add(one.name)
             followed = self._followed.get(one.name)
             if followed is None:
-                followed = self._go_on(one, states)
-                if followed is None:
-                    rest.append(one)
-                else:
-                    news.append(followed)
-            elif not (followed.open <= there and followed.find(one)):
+                continue
+            if not (followed.open <= there and followed.find(one)):
                 self._drop(followed)
-                rest.append(one)
+                rest.add(one.name)
             elif followed.files:
+                followed.used = self._batches
                 news.append(followed)
+        found = {one.name for one in sets}
         for followed in [one for one in self._followed.values() if one.source not in found]:
             self._drop(followed)
-        for followed in news:
-            followed.used = self._batches
-        return news, rest
+        known = set(self._followed) | rest
+        for one in sets:
+            if one.name in known:
+                continue
+            followed = self._go_on(one, states)
+            if followed is None:
+                rest.add(one.name)
+            else:
+                news.append(followed)
+        return news, [one for one in sets if one.name in rest]
 
     def _go_on(self, one: CaptureSet, states: States) -> Followed | None:
-        """The set as one that is followed, if it has news and there is a state of it."""
-        if not self._allowed or one.name in self._put_off:
+        """The set as one that is followed, if it has news and there is a state of it. If it could not be read
+        again, it needs no room.
+        """
+        if not self._allowed or one.name in self._put_off or one.name in self._given_up:
             return None
         stored = states.find(one.name)
         followed = None if stored is None else Followed.of_state(stored)
-        if followed is None or not followed.find(one) or not followed.files or not self._room():
+        if followed is None or not followed.find(one) or not followed.files:
+            return None
+        if not self._room(states) and not followed.incomplete:
             return None
         followed.start()
         why = followed.go_on(FollowerTerms("", states.tables, states.terms, states.tags))
@@ -140,32 +152,38 @@ class Followers:
         for followed in self._followed.values():
             if followed.run == followed.kept or not (due or followed.incomplete):
                 continue
-            answer = followed.keep()
-            if isinstance(answer, bytes):
-                others = sorted(followed.others)
-                states.keep(followed.source, followed.one, others, followed.run, followed.open, answer)
-                followed.kept = followed.run
+            why = _keep(followed, states)
+            if not why:
                 self._unsettled.add(followed.source)
             elif now:
-                states.say(f"{escaped(followed.source)}: no state is kept: {answer}")
+                states.say(f"{escaped(followed.source)}: no state is kept: {why}")
         if due:
             self._kept_at = time.monotonic()
             self._kept_for = self._kept_at - began
 
     def settle(self, states: States) -> None:
-        """The rows of all batches are committed: the states before are of no use any more."""
-        for source, followed in self._followed.items():
+        """The rows of all batches are committed: the states before are of no use any more. Those are followed
+        no more that cannot be, and of too many those that can go on from their states.
+        """
+        for source, followed in list(self._followed.items()):
             followed.committed = followed.run
             self._failed.discard(source)
             if source in self._unsettled:
                 states.settle(source, followed.kept)
+            if followed.over:
+                self._given_up.add(source)
+                self._drop(followed)
         self._unsettled.clear()
+        kept = sorted((one for one in self._followed.values() if one.is_kept), key=lambda one: one.used)
+        for followed in kept[: max(len(self._followed) - MAX_FOLLOWERS, 0)]:
+            self._drop(followed, True)
 
     def begun(
-        self, sets: Iterable[CaptureSet], changed: frozenset[str], found: Iterable[CaptureSet]
+        self, sets: Iterable[CaptureSet], changed: frozenset[str], found: Iterable[CaptureSet], states: States
     ) -> tuple[list[Followed], list[CaptureSet]]:
         """Of sets that are to be analysed as a whole those that are followed from now on, and the others.
-        changed: names of those that the lake has already. found: all sets, by their sources.
+        changed: names of those that the lake has already. found: all sets, by their sources. states: where
+        those are kept that make room.
         """
         files = {one.name: one.files for one in found}
         news: list[Followed] = []
@@ -177,11 +195,11 @@ class Followers:
             apart = one.name != source and source not in self._failed
             at_once = self._at_once and one.size <= _AT_ONCE
             wanted = at_once or one.name in changed or apart
-            ready = wanted and source in files and source not in self._followed
+            ready = wanted and source in files and source not in {*self._followed, *self._given_up}
             put_off = source in self._put_off and not apart
             self._put_off.discard(source)
             self._failed.discard(source)
-            if put_off or parts is None or not ready or not self._room():
+            if put_off or parts is None or not ready or not self._room(states):
                 rest.append(one)
                 continue
             own = set(one.files)
@@ -193,16 +211,22 @@ class Followers:
             news.append(followed)
         return news, rest
 
-    def _room(self) -> bool:
-        """Whether one more can be followed; the one that had no news for longest makes room."""
+    def _room(self, states: States) -> bool:
+        """Whether one more can be followed. Those make room that had no news for longest, unless they could
+        neither go on from a state nor be read again.
+        """
         if not self._allowed:
             return False
-        if len(self._followed) >= MAX_FOLLOWERS:
-            idle = min(self._followed.values(), key=lambda one: one.used)
-            if idle.used == self._batches:
-                return False
-            self._drop(idle, idle.incomplete)  # its state was kept then
-        return True
+        idle = [one for one in self._followed.values() if one.used != self._batches]
+        for followed in sorted(idle, key=lambda one: one.used):
+            if len(self._followed) < MAX_FOLLOWERS:
+                break
+            if not followed.is_kept and not _keep(followed, states):
+                states.settle(followed.source, followed.kept)
+            again = followed.is_kept and states.usable
+            if again or not followed.incomplete:
+                self._drop(followed, again)
+        return len(self._followed) < MAX_FOLLOWERS
 
     def _drop(self, followed: Followed, again: bool = False) -> None:
         """Follow a set no more, until it has changed once and changes again. again: it may go on from a state
@@ -226,14 +250,26 @@ class Followers:
     def fail(self) -> None:
         """A batch was not committed: the processes know more than the lake has. Those that had others before
         may go on from their states, as the next batch may do better. So may once those that read all files
-        again, because these may be gone by then.
+        again, because these may be gone by then, or whose files are gone.
         """
         for source, followed in list(self._followed.items()):
-            again = bool(followed.committed) or (followed.anew and source not in self._failed)
+            once = (followed.anew or followed.incomplete) and source not in self._failed
+            again = once or bool(followed.committed)
             if not followed.committed:
                 self._failed.add(source)
             self._drop(followed, again)
         self._unsettled.clear()
+
+
+def _keep(followed: Followed, states: States) -> str:
+    """Write the state of a set as of its last run; gives why there is none, "" if there is one."""
+    answer = followed.keep()
+    if not isinstance(answer, bytes):
+        return answer
+    others = sorted(followed.others)
+    states.keep(followed.source, followed.one, others, followed.run, followed.open, answer)
+    followed.kept = followed.run
+    return ""
 
 
 class FollowedBatch(NamedTuple):
@@ -301,7 +337,7 @@ class AppendedSets:
         """Of the sets that are to be analysed as a whole, those that are not followed. found: all sets."""
         if self._states is None:
             return added.sets
-        begun, rest = self._followers.begun(added.sets, added.replaced, found)
+        begun, rest = self._followers.begun(added.sets, added.replaced, found, self._states)
         self.batch = self.batch._replace(sets=(*self.batch.sets, *begun))
         return rest
 

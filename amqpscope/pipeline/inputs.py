@@ -35,6 +35,7 @@ __all__ = [
     "CaptureFile",
     "Times",
     "Trouble",
+    "address",
     "damaged",
     "escaped",
     "file_system",
@@ -151,6 +152,15 @@ def shown(path: str) -> str:
     scheme, _, rest = path.partition("?")[0].partition("://")
     authority, slash, inner = rest.partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{unquote(inner)}"
+
+
+def address(name: str) -> str:
+    """A path or URL that is called so (`shown`)."""
+    if "://" not in name:
+        return name
+    scheme, _, rest = name.partition("://")
+    authority, slash, inner = rest.partition("/")
+    return f"{scheme}://{authority}{slash}{quote(inner)}"
 
 
 def escaped(name: str) -> str:

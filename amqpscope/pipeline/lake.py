@@ -303,6 +303,12 @@ class Lake:
             self._lease.take(_new_run())
             self._held = True
 
+    def check(self) -> None:
+        """Behind `hold`: raise PipelineError if another run has taken the lake over since then."""
+        if self._held:
+            with self.explained():
+                self._lease.check()
+
     def release(self) -> None:
         """Let others write again after `hold`."""
         self.abandon()

@@ -11,10 +11,7 @@ from typing import Final
 
 from dissectors.wire import i64
 
-__all__ = ["AGAIN", "MAX_FILES", "first_number", "in_text", "split"]
-
-AGAIN = re.compile("#([0-9]{1,9})$")
-"""Of what the tables call a file that has the name of an earlier one of its set (see `followed`)."""
+__all__ = ["MAX_FILES", "first_number", "in_text", "split"]
 
 _NAMED = re.compile("(?<=packet )[0-9]+")
 _BITS: Final = 40  # 2**40 packets of 16 octets are more than any file holds

@@ -4,6 +4,7 @@ Text, JSON and the page show this one model. Each number leads to its rows by SQ
 and `where` of a group), and a finding leads to the command `amqpscope why`.
 """
 
+import os
 import re
 import shlex
 from collections import defaultdict
@@ -14,9 +15,9 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from amqpscope.model.ring_names import AGAIN
 from amqpscope.pipeline.earlier import Earlier
 from amqpscope.pipeline.engines import Engine
-from amqpscope.pipeline.packets import AGAIN
 from amqpscope.pipeline.questions import FURTHER_QUESTIONS, QUESTIONS, LakeQuestion
 from amqpscope.pipeline.table_rows import row_objects
 from amqpscope.report.printable import printable
@@ -124,7 +125,7 @@ class LakeReport(NamedTuple):
         if capture is None or packet is None or "://" in capture:
             return ""
         name = AGAIN.sub("", capture)
-        if name in self.newest:
+        if name in self.newest and not (name != capture and os.path.lexists(capture)):
             if capture != self.newest[name]:
                 return ""
             capture = name
@@ -189,6 +190,8 @@ def _newest(engine: Engine) -> dict[str, str]:
     numbers: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for file in engine.query("SELECT DISTINCT capture_set, capture FROM files").to_pylist():
         again = AGAIN.search(file["capture"])
+        if again and os.path.lexists(file["capture"]):
+            again = None  # that is its own name
         name = file["capture"][: again.start()] if again else file["capture"]
         numbers[name][file["capture_set"]].append(int(again[1]) if again else 1)
     found = {}

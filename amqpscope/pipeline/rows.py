@@ -26,7 +26,7 @@ from amqpscope.pipeline.columns import LARGEST, TableColumns
 from amqpscope.pipeline.deliveries import DeliveryLog
 from amqpscope.pipeline.delivery_columns import DeliveryColumns
 from amqpscope.pipeline.frame_columns import Days, FrameColumns
-from amqpscope.pipeline.packets import AGAIN, in_text, split
+from amqpscope.pipeline.packets import in_text, split
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import protocol_of, protocol_of_kind
@@ -135,17 +135,25 @@ class _Followed:
 
 
 class Recorder:
-    """Makes the rows of one capture set. captures: its files' names, by position.
+    """Makes the rows of one capture set. captures: its files' names in the tables, by position.
 
-    several: what its connections share, None if all of them are analysed here.
+    several: what its connections share, None if all of them are analysed here. own: the names of the files
+    where they are, which findings are held to; None if these are the same.
     """
 
     def __init__(
-        self, rows: Rows, capture_set: str, captures: list[str], several: Several | None = None
+        self,
+        rows: Rows,
+        capture_set: str,
+        captures: list[str],
+        several: Several | None = None,
+        own: list[str] | None = None,
     ) -> None:
         self._rows = rows
         self._set = capture_set
         self._captures = captures
+        # What the files are called where they are.
+        self._own: list[str] = captures if own is None else own
         self._days = Days()
         self._names = LinkNames()
         self._renderers = JsonRenderers()
@@ -269,8 +277,7 @@ class Recorder:
     def _finding(self, finding: Finding) -> None:
         position, packet = split(int(finding.packet))
         capture = self._captures[position]
-        named = AGAIN.sub("", capture)  # what the file was called when the finding came
-        if not self._rows.rulings.decide(finding, named if named in self._captures else capture):
+        if not self._rows.rulings.decide(finding, self._own[position]):
             return
         reported = decided_object(finding, capture)
         packets = [split(int(one["packet"])) for one in reported["packets"]]

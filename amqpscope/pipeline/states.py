@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from amqpscope import __version__
 from amqpscope.analysis import table
 from amqpscope.pipeline.capture_set import CaptureSet
-from amqpscope.pipeline.inputs import CaptureFile, Trouble, escaped
+from amqpscope.pipeline.inputs import CaptureFile, Trouble, address, escaped
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.objects import NotLoaded
 from amqpscope.pipeline.rows import RowTerms
@@ -58,7 +58,7 @@ class Stored(NamedTuple):
             "source": self.source,
             "set": self.one.name,
             # Where a file is may be a URL with credentials; it is looked for anew anyway.
-            "files": [list(file._replace(path=file.name)) for file in self.one.files],
+            "files": [list(file._replace(path=address(file.name))) for file in self.one.files],
             "others": self.others,
             "run": self.run,
             "open": sorted(self.open),
@@ -102,6 +102,7 @@ def _file(
 class States:
     """The states of a lake. tables: those of a new lake; another lake has its own. terms, tags: of
     `tasks.StagedFiles`. say: given a line about one that is not used. fresh: none is used.
+    usable: whether any is used. check: raises PipelineError if none may be written.
     """
 
     def __init__(
@@ -120,12 +121,13 @@ class States:
         self.terms = terms
         self.tags = dict(tags)
         self.say = say
-        self._fresh = fresh
+        self.usable = not fresh
+        self.check: Callable[[], None] = lambda: None
         self._digest = _digest((set_by, sorted(self.tables), terms, self.tags))
 
     def find(self, source: str) -> Stored | None:
         """The state of the set of this name, if it is of what the lake has."""
-        if self._fresh or self._lake.empty():
+        if not self.usable or self._lake.empty():
             return None
         refusal = ""
         for name in self._of(source):
@@ -169,6 +171,7 @@ class States:
         octets: bytes,
     ) -> None:
         """Write the state of a set. run, opened: the last run with rows of it. octets: of its process."""
+        self.check()
         stored = Stored(source, one, tuple(others), run, opened, self._digest, _code(), octets)
         self._lake.keep_state(_named(source, run), stored.dump())
 

@@ -51,8 +51,8 @@ class WatchTerms(NamedTuple):
 
     policy: gives what findings are held to, on the day of the batch. keep: hours after which files are
     deleted that have left the tables. follow: whether sets are followed that change again. at_once: new ones,
-    too, since there will be no other turn. fresh: no state is used that an earlier run has kept. lateness:
-    seconds that a new file waits (see `arrivals`). The others, and tags: see `Analysis.write` and
+    too. fresh: no state is used that an earlier run has kept. lateness: seconds that a new file waits (see
+    `arrivals`). once: there will be no other turn. The others, and tags: see `Analysis.write` and
     `capture_sets`.
     """
 
@@ -68,6 +68,7 @@ class WatchTerms(NamedTuple):
     at_once: bool = False
     fresh: bool = False
     lateness: float = 0
+    once: bool = False
 
 
 class WatchedBatch(NamedTuple):
@@ -103,7 +104,7 @@ class Turn(NamedTuple):
 class Watch:
     """Follows a directory. lake: its lease is held.
 
-    analysis: makes the analysis of capture sets, for its plan and its session. clock: seconds since 1970.
+    analysis: makes the analysis of capture sets, for its plan and its session. clock, today: of `Arrivals`.
     """
 
     def __init__(
@@ -112,7 +113,8 @@ class Watch:
         lake: Lake,
         terms: WatchTerms,
         analysis: Callable[[list[CaptureSet]], Analysis],
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+        today: Callable[[], float] = time.time,
     ) -> None:
         self._directory = os.path.abspath(plain(directory))
         if is_remote(directory) or not os.path.isdir(self._directory):
@@ -130,7 +132,12 @@ class Watch:
         self._states: States | None = None  # of the last turn
         self._said: list[str] = []
         self._policy: Policy | None = None  # of the batch before
-        self._arrivals = Arrivals(terms.lateness, clock)
+        self._arrivals = Arrivals(terms.lateness, clock, today, terms.once)
+
+    @property
+    def waiting(self) -> int:
+        """How many files wait since the last look."""
+        return self._arrivals.waiting
 
     def cancel(self) -> None:
         """Let a turn fail that waits for the processes that follow sets, from another thread."""
@@ -169,11 +176,12 @@ class Watch:
         self._states = States(
             lake, terms.set_by, terms.tables, rows, terms.tags, self._said.append, terms.fresh
         )
+        self._states.check = self._lake.check
         try:
             there = lake.paths() if self._followers.open else frozenset()
             news, rest = self._followers.going_on(sets, there, self._states)
             added = addition_to(lake, rest, shaping, every=True)
-            begun, rest = self._followers.begun(added.sets, added.replaced, rest)
+            begun, rest = self._followers.begun(added.sets, added.replaced, rest, self._states)
             followed = FollowedBatch((*news, *begun), keep=self._keep)
             if not rest and not followed.sets:
                 self._seen = seen
@@ -243,7 +251,7 @@ class Watch:
     def _ready(self, sets: list[CaptureSet], lake: Lake, seen: Snapshot) -> list[CaptureSet]:
         """The sets without the files that wait."""
         rows = [] if lake.empty() else _rows(lake)
-        changed = {path: of[1] / 1e9 for path, of in seen.items()} if self._terms.at_once else None
+        changed = {path: of[1] / 1e9 for path, of in seen.items()}
         return self._arrivals.ready(sets, filter(None, (row["identity"] for row in rows)), changed)
 
 

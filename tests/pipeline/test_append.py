@@ -289,6 +289,18 @@ def test_directories_with_names_like_those_of_sets(tmp_path: Path) -> None:
     assert [one.name for one in added.sets] == [f"{folder}/job#3#2"]
 
 
+def test_files_with_names_like_those_of_newer_ones(tmp_path: Path) -> None:
+    """Each is a set of its own, and no newer file of the other's."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    for number, name in enumerate(("x.pcap", "x.pcap#2")):
+        put(folder / name, PIECES[number])
+    run(lake, folder, set_by="file")
+    put(folder / "x.pcap", PIECES[0] + records(PIECES[1])[1][0])
+    added = run(lake, folder, set_by="file")
+    assert added is not None and added.replaced == {f"{folder}/x.pcap"}
+    assert [[file.path for file in one.files] for one in added.sets] == [[f"{folder}/x.pcap"]]
+
+
 def test_names_that_are_no_text(tmp_path: Path) -> None:
     """Tables have them with escapes. The files are recognised, and gone ones of their sets, too."""
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/in\xe9"))

@@ -22,14 +22,22 @@ PIECES = rotated(CAPTURES / "rabbitmq-large.pcap", 6)
 
 
 class Watching:
-    """A watch of `in` by a clock that stands still, and what its last turn has read."""
+    """A watch of `in` by a clock that stands still, and what its last turn has read. today: how far the time
+    of files is ahead of that clock.
+    """
 
     def __init__(self, tmp_path: Path, **terms: Any) -> None:
         self.folder = tmp_path / "in"
         self.folder.mkdir(exist_ok=True)
-        self.now = 0.0
+        self.now = self.today = 0.0
         usual = {"follow": True, "lateness": 30.0}
-        self.watch: Watch = watch_of(self.folder, tmp_path / "lake", lambda: self.now, **(usual | terms))
+        self.watch: Watch = watch_of(
+            self.folder,
+            tmp_path / "lake",
+            lambda: self.now,
+            lambda: self.now + self.today,
+            **(usual | terms),
+        )
 
     def write(self, number: int, length: int | None = None, name: str = "") -> None:
         (self.folder / (name or f"{number}.pcap")).write_bytes(PIECES[number][:length])
@@ -102,12 +110,38 @@ def test_once(watching: Watching, tmp_path: Path) -> None:
         watching.write(number)
         os.utime(watching.folder / f"{number}.pcap", (changed, changed))
     for now, files in ((129, 0), (130, 1), (230, 2), (329, 2), (331, 3)):
-        once = Watching(tmp_path, at_once=True)
+        once = Watching(tmp_path, once=True, at_once=now < 200)
         once.at(now)
+        assert once.watch.waiting == 3 - files
         once.watch.close()
         there = (tmp_path / "lake").exists()
         assert (len(contents(tmp_path / "lake")["files"]) if there else 0) == files
     assert same_as_one_run(tmp_path)
+
+
+def test_what_is_there_at_the_start(watching: Watching, tmp_path: Path) -> None:
+    """It waits only as long as its last change is not old enough. What comes later waits from then on."""
+    for number, changed in enumerate((-1e6, -20)):
+        watching.write(number)
+        os.utime(watching.folder / f"{number}.pcap", (1e9 + changed, 1e9 + changed))
+    watching.today = 1e9
+    found = []
+    for now in (0, 9, 10):
+        found.append((watching.at(now), watching.watch.waiting))
+    assert found == [((1, 1), 1), ((0, 0), 1), ((2, 1), 0)]
+    watching.write(2)
+    os.utime(watching.folder / "2.pcap", (5.0, 5.0))
+    assert [watching.at(now) for now in (11, 40, 41)] == [(0, 0), (0, 0), (1, 0)]
+    assert same_as_one_run(tmp_path)
+
+
+def test_a_clock_that_is_set_back(watching: Watching) -> None:
+    """Nothing waits longer for that, and a file of the future no longer than others."""
+    watching.today = 1e9
+    watching.write(0)
+    assert watching.at(0) == (0, 0)
+    watching.today -= 3600
+    assert watching.at(30) == (1, 1)
 
 
 def test_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,5 +149,5 @@ def test_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "--lateness 'soon': must be a number with a unit" in amqpscope(capsys, *command, "soon").err
     assert "--lateness '1y': must be a duration" in amqpscope(capsys, *command, "1y").err
     (tmp_path / "a.pcap").write_bytes(PIECES[0])
-    assert amqpscope(capsys, *command, "1h").out.endswith("nothing is new\n")
+    assert amqpscope(capsys, *command, "1h").out.endswith("nothing is new; 1 new file waits (--lateness)\n")
     assert " batch 1: 1 file new" in amqpscope(capsys, *command, "0").out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -476,6 +477,124 @@ def test_rings_that_take_turns(watched: Watched, tmp_path: Path, monkeypatch: py
     assert len({row["capture_set"] for row in contents(tmp_path / "lake")["files"]}) == 2
 
 
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_rings_with_news_at_once(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    """There are more than can be followed at a time: for a batch, all are, whichever it was before."""
+    monkeypatch.setattr(following, "MAX_FOLLOWERS", 1)
+    watch = watched()
+    pieces = {"a": rotated(TEN, 6), "b": rotated(NINE, 6)}
+
+    def write(name: str, number: int) -> None:
+        (tmp_path / "in" / name / f"{number % 2}.pcap").write_bytes(pieces[name][number])
+
+    for name in order:
+        (tmp_path / "in" / name).mkdir()
+        for number in range(3):
+            write(name, number)
+            turn(watch)
+    for number in range(3, 6):
+        for name in order:
+            write(name, number)
+        batch = turn(watch)
+        assert (batch.files, batch.whole, len(processes(watch))) == (2, 0, 1)
+    assert len({row["capture_set"] for row in contents(tmp_path / "lake")["files"]}) == 2
+    watch.close()
+    for name in order:
+        for number in range(6):
+            (tmp_path / "in" / name / ring_name(number, 2)).write_bytes(pieces[name][number])
+    assert same_as_one_run(tmp_path)
+
+
+def test_a_set_that_made_room(watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its state was kept then: it goes on with its next change, also if a file of it is gone by then."""
+    monkeypatch.setattr(following, "MAX_FOLLOWERS", 1)
+    monkeypatch.setattr(following, "_ROTATED_SHARE", 1e9)
+    monkeypatch.setattr(following, "_KEEP_SHARE", 1e9)
+    watch = watched()
+    pieces = {"a": rotated(TEN, 3), "b": rotated(NINE, 3)}
+    for name in pieces:
+        (tmp_path / "in" / name).mkdir()
+        for number in range(2):
+            (tmp_path / "in" / name / f"{number}.pcap").write_bytes(pieces[name][number])
+            turn(watch)
+    assert list(processes(watch)) == [str(tmp_path / "in" / "b")]
+    (tmp_path / "in" / "a" / "0.pcap").write_bytes(pieces["a"][2])
+    assert turn(watch).whole == 0
+    assert list(processes(watch)) == [str(tmp_path / "in" / "a")]
+
+
+def test_a_ring_that_could_not_go_on_at_once(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first batch of a watch fails, for whatever reason: the state is used once more."""
+    watch = watched()
+    for number, octets in enumerate(rotated(NINE, 5)):
+        (tmp_path / "in" / f"{number % 2}.pcap").write_bytes(octets)
+        if number == 4:
+            watch.close()
+            watch = watched()
+            with monkeypatch.context() as patch:
+                patch.setattr(following.FollowedBatch, "end", fails)
+                with pytest.raises(FilesChanged, match="made up"):
+                    watch.turn()
+        assert turn(watch).whole == (number < 2)
+
+
+def fails(*_: object) -> None:
+    raise FilesChanged("made up")
+
+
+def test_a_process_that_was_closed(watched: Watched, tmp_path: Path) -> None:
+    """Nothing is added, as by one that was killed."""
+    watch = watched()
+    for number, octets in enumerate(rotated(NINE, 3)):
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(octets)
+        if number == 2:
+            for one in watch._followers._followed.values():
+                one.close()
+            with pytest.raises(FilesChanged, match="the process that follows the files was killed"):
+                watch.turn()
+        turn(watch)
+    assert same_as_one_run(tmp_path)
+
+
+@pytest.mark.parametrize("set_by", [r"([a-z]+)\.pcap[0-9]$", r"([a-z]+)\.pcap", "directory"])
+def test_ring_whose_set_has_a_name_of_its_own(watched: Watched, tmp_path: Path, set_by: str) -> None:
+    """Without a state, what is new is a set of its own, and no row is there twice."""
+    watch = watched(set_by=set_by)
+    pieces = rotated(NINE, 5)
+    for number in range(4):
+        (tmp_path / "in" / f"tap.pcap{number % 3}").write_bytes(pieces[number])
+        turn(watch)
+    watch.close()
+    before = contents(tmp_path / "lake")["files"]
+    assert [row["capture"].rpartition("/")[2] for row in before].count("tap.pcap0#2") == 1
+    watch = watched(set_by=set_by, fresh=True)
+    (tmp_path / "in" / "tap.pcap1").write_bytes(pieces[4])
+    turn(watch)
+    (name,) = {row["capture_set"] for row in before}
+    found = [(row["capture_set"], row["capture"]) for row in contents(tmp_path / "lake")["files"]]
+    earlier = [(name, row["capture"]) for row in before]
+    assert sorted(found) == sorted([*earlier, (f"{name}#2", f"{tmp_path / 'in'}/tap.pcap1")])
+
+
+def test_a_file_with_the_name_of_a_newer_one(watched: Watched, tmp_path: Path) -> None:
+    """It is no newer one, so what is allowed for the other file is not for this one."""
+    allow = tmp_path / "amqpscope.toml"
+    allow.write_text('[[allow]]\nreason = "known"\nrule = "*"\ncapture = "0.pcap"\n')
+    policy = load_policy(str(allow))
+    watch = watched(policy=lambda: policy)
+    pieces = rotated(CAPTURES / "amqplib-channel-errors.pcap", 4)
+    for name, octets in zip(["0.pcap", "0.pcap#2", "1.pcap", "0.pcap"], pieces, strict=True):
+        (tmp_path / "in" / name).write_bytes(octets)
+        turn(watch)
+    found = contents(tmp_path / "lake")["findings"]
+    excused = {(row["capture"].rpartition("/")[2], bool(row["suppressed"])) for row in found}
+    assert excused == {("0.pcap", True), ("0.pcap#2", False), ("1.pcap", False), ("0.pcap#3", True)}
+
+
 def test_ring_and_the_allow_list(watched: Watched, tmp_path: Path) -> None:
     """An entry names a file as it is called in its directory."""
     allow = tmp_path / "amqpscope.toml"
@@ -586,3 +705,20 @@ def test_secrets_that_come_later(gathered: None, tmp_path: Path) -> None:
     (tmp_path / "a.pcapng").write_bytes(octets + secrets_block(recording.keylog))
     with pytest.raises(PipelineError, match="secrets of TLS that an earlier connection may have needed"):
         followed.step()
+
+
+def test_a_set_whose_secrets_came_later(watched: Watched, tmp_path: Path) -> None:
+    """Behind the batch that has read it as a whole, it is followed no more; other sets are."""
+    pytest.importorskip("cryptography")
+    recording = recorded(talk(), Ends.make("1.3"))
+    octets = capture_of(recording).capture.pcapng()
+    names = struct.pack("<IIHHI", 4, 16, 0, 0, 16)  # a block without any
+    (tmp_path / "in" / "b").mkdir()
+    watch = watched()
+    for number, piece in enumerate(rotated(NINE, 6)):
+        secrets = secrets_block(recording.keylog) if number else b""
+        (tmp_path / "in" / "a.pcapng").write_bytes(octets + secrets + names * number)
+        (tmp_path / "in" / "b" / f"{number}.pcap").write_bytes(piece)
+        assert turn(watch).whole == (1 if number > 1 else 2)
+        assert list(processes(watch)) == ([str(tmp_path / "in" / "b")] if number else [])
+    assert same_as_one_run(tmp_path)

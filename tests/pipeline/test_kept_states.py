@@ -176,6 +176,21 @@ def test_who_asks_for_spark_gets_it(
     assert amqpscope(capsys, *command, *given).err == "amqpscope: asked for\n"
 
 
+@pytest.mark.parametrize("given", [["--master", "local[2]"], ["--conf", "a.b=c"]])
+def test_who_asks_for_spark_gets_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: list[str]
+) -> None:
+    """So it is with `watch --once`."""
+
+    def refused(*_: object) -> None:
+        raise PipelineError("asked for")
+
+    monkeypatch.setattr(session, "start", refused)
+    grow(tmp_path, TEN.read_bytes())
+    command = ("pipeline", "watch", tmp_path / "in", "--out", tmp_path / "lake", "--once", "--no-config")
+    assert amqpscope(capsys, *command, *given).err == "amqpscope: asked for\n"
+
+
 @pytest.mark.parametrize("earlier", [False, True])
 def test_secrets_behind_what_needs_them(tmp_path: Path, added: Added, earlier: bool) -> None:
     """The set is read as a whole: as a new one, and after a change, with and without a state."""
@@ -381,10 +396,47 @@ def test_compaction(tmp_path: Path) -> None:
 
 def test_where_a_file_is_may_be_secret(tmp_path: Path) -> None:
     """A URL may have credentials; a state has only the name without them."""
-    file = CaptureFile("s3://bucket/a.pcap", "s3://key:made-up@bucket/a.pcap", 1)
-    state = states.Stored("s", CaptureSet("s", (file,)), (), "r", frozenset(), "", "", b"").dump()
-    assert b"made-up" not in state
-    assert states.Stored.load(state).one.files[0].capture == file.capture
+    for name, path in [("a.pcap", "a.pcap"), ("a?b%41 c.pcap", "a%3Fb%2541%20c.pcap?region=x")]:
+        file = CaptureFile(f"s3://bucket/{name}", f"s3://key:made-up@bucket/{path}", 1)
+        state = states.Stored("s", CaptureSet("s", (file,)), (), "r", frozenset(), "", "", b"").dump()
+        assert b"made-up" not in state
+        (found,) = states.Stored.load(state).one.files
+        assert found.capture == file.capture == file.name == found.name
+
+
+def test_a_lake_that_was_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run writes to it: its states are no longer those of this watch."""
+    monkeypatch.setattr(following, "_KEEP_SHARE", 1e9)
+    octets = TEN.read_bytes()
+    watch = watch_of(tmp_path / "in", tmp_path / "lake", follow=True, at_once=True)
+    watch._lake.hold()
+    for size in (len(octets) // 2, len(octets)):
+        grow(tmp_path, octets[:size])
+        watch.turn()
+    before = kept(tmp_path).read_bytes()
+    (tmp_path / "lake" / "_lease.json").write_text('{"run": "another"}')
+    watch.close()
+    assert kept(tmp_path).read_bytes() == before
+    watch._lake.release()
+
+
+def test_more_than_can_be_followed(tmp_path: Path, added: Added, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of which files are gone go on all the same, with `--once` and with `--append`."""
+    monkeypatch.setattr(following, "MAX_FOLLOWERS", 2)
+    pieces = {"a": rotated(NINE, 5), "b": rotated(TEN, 5)}
+    for name in pieces:
+        (tmp_path / "in" / name).mkdir()
+    for number in range(5):
+        if number == 2:
+            monkeypatch.setattr(following, "MAX_FOLLOWERS", 1)
+        for name in pieces:
+            grow(tmp_path, pieces[name][number], f"{name}/{number % 2}.pcap")
+        if number % 2:
+            added()
+        else:
+            once(tmp_path)
+        assert octets_read(tmp_path)[-1] == sum(len(pieces[name][number]) for name in pieces)
+    assert len({row["capture_set"] for row in contents(tmp_path / "lake")["files"]}) == 2
 
 
 def test_files_that_were_deleted(tmp_path: Path) -> None:

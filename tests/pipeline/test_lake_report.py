@@ -278,6 +278,18 @@ def test_packets_of_a_ring() -> None:
     assert [report.why_command(name, 7) for name in names] == commands
 
 
+def test_packets_of_a_file_with_such_a_name(tmp_path: Path) -> None:
+    """It is there, so it is no newer one."""
+    tables = Tables()
+    names = [str(tmp_path / name) for name in ("r.pcap", "r.pcap#2")]
+    for name in names:
+        Path(name).touch()
+        tables.file(capture=name)
+    report = reported(tables)
+    commands = [f"amqpscope why {names[0]} 7", f"amqpscope why '{names[1]}' 7"]
+    assert [report.why_command(name, 7) for name in names] == commands
+
+
 def page_of(report: LakeReport, folder: Path) -> Path:
     path = folder / "lake.html"
     path.write_text(report_html(report), "utf-8")

@@ -44,15 +44,22 @@ class Here(Analysis):
         return SimpleNamespace(collect=lambda: rows)
 
 
-def watch_of(directory: Path, lake: Path, clock: Callable[[], float] = time.time, **terms: Any) -> Watch:
+def watch_of(
+    directory: Path,
+    lake: Path,
+    clock: Callable[[], float] = time.monotonic,
+    today: Callable[[], float] = time.time,
+    **terms: Any,
+) -> Watch:
     """A watch of a directory whose lease is not held. Nothing is followed, unless the terms say so."""
 
     def analysis(sets: list[CaptureSet]) -> Analysis:
         spark: Any = None
-        return Here(spark, make_plan(sets, 1, "chain"), None, [str(directory)])
+        return Here(spark, make_plan(sets, 1, "chain"), None, [str(directory)], asked.set_by)
 
     usual = WatchTerms("directory", tuple(TABLES), False, Policy, follow=False)
-    return Watch(str(directory), Lake(str(lake)), usual._replace(**terms), analysis, clock)
+    asked = usual._replace(**terms)
+    return Watch(str(directory), Lake(str(lake)), asked, analysis, clock, today)
 
 
 def killed_after(seconds: float) -> None:
