@@ -32,7 +32,12 @@ from amqpscope.rules.profiles import recognised
 
 INTERNAL = "internal/analysis"
 
-FAILED = "an error in amqpscope (ZeroDivisionError at test_failing_analysis.py:"
+# A path is shown from the package on; a checkout may have the name of the package, too.
+_PARTS = Path(__file__).parts
+_PLACE = "/".join(
+    _PARTS[len(_PARTS) - 1 - _PARTS[::-1].index("amqpscope") :] if "amqpscope" in _PARTS else _PARTS[-1:]
+)
+FAILED = f"an error in amqpscope (ZeroDivisionError at {_PLACE}:"
 
 
 class Unreadable(Amqp10):
