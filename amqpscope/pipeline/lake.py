@@ -259,18 +259,16 @@ class Lake:
 
     def rows(self, name: str, parts: list[LakeFile]) -> list[dict[str, Any]]:
         """All rows of files of a table."""
-        found: list[dict[str, Any]] = []
         with self.explained():
             local = isinstance(self._system, fs.LocalFileSystem)
             if self.only(name) or LAKE_TABLES[name].partitioned or not local:
+                # Of a dataset, Arrow reads several parts at a time: in an object store, each takes a request.
                 return [*self.dataset(name, parts).to_table().to_pylist()]
-            # Arrow imports pandas before it makes a dataset, which takes longer than all else here; but of a
-            # dataset, it reads several parts at a time, where each takes a request.
+            # Before Arrow makes a dataset, it imports pandas, which takes longer than to read a few parts.
             schema = self.schema(name).schema
-            for part in parts:
-                for batch in batches_of_part(self._system, f"{self._root}/{part.path}", schema):
-                    found += rows_of(batch)
-        return found
+            paths = [f"{self._root}/{part.path}" for part in parts]
+            batches = (batch for path in paths for batch in batches_of_part(self._system, path, schema))
+            return [row for batch in batches for row in rows_of(batch)]
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:

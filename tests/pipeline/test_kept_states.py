@@ -85,6 +85,11 @@ def test_several_runs(tmp_path: Path, runs: int) -> None:
 Added = Callable[..., Result]
 
 
+def appending(tmp_path: Path) -> list[object]:
+    """`run --append` as it is without further options."""
+    return ["pipeline", "run", tmp_path / "in", "--out", tmp_path / "lake", "--append", "-q", "--no-config"]
+
+
 @pytest.fixture
 def added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Added:
     """`run --append`, with options."""
@@ -136,19 +141,9 @@ def test_the_first_run_with_spark(
         monkeypatch.setattr(following, "_AT_ONCE", most)
     octets = TEN.read_bytes()
     parts = [len(octets) // 2, len(octets)]
-    command = (
-        "pipeline",
-        "run",
-        tmp_path / "in",
-        "--out",
-        tmp_path / "lake",
-        "--append",
-        "-q",
-        "--no-config",
-    )
     for size in parts:
         grow(tmp_path, octets[:size])
-        assert amqpscope(capsys, *command).status in (0, 1)
+        assert amqpscope(capsys, *appending(tmp_path)).status in (0, 1)
         assert (tmp_path / "lake" / "_state").exists() == (most is None or size == parts[1])
     assert octets_read(tmp_path) == [parts[0], parts[1] if most else parts[1] - parts[0]]
     assert same_as_one_run(tmp_path)
@@ -163,17 +158,7 @@ def test_who_asks_for_spark_gets_it(
 
     monkeypatch.setattr(session, "start", refused)
     grow(tmp_path, TEN.read_bytes())
-    command = (
-        "pipeline",
-        "run",
-        tmp_path / "in",
-        "--out",
-        tmp_path / "lake",
-        "--append",
-        "-q",
-        "--no-config",
-    )
-    assert amqpscope(capsys, *command, *given).err == "amqpscope: asked for\n"
+    assert amqpscope(capsys, *appending(tmp_path), *given).err == "amqpscope: asked for\n"
 
 
 @pytest.mark.parametrize("given", [["--master", "local[2]"], ["--conf", "a.b=c"]])
