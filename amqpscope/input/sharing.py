@@ -18,9 +18,9 @@ What connections have in common, and how all processes agree on it:
 * `CorrelationBudget` says how much may be kept for other connections. The fork waits until the budget is used
   up, or is likely to last. If all workers together keep more than there is room for, their results are
   dropped, and the first process reads on alone from where it was forked.
-* The same is done where TLS secrets are found, a link is stolen or resumed, an error of amqpscope itself
-  comes up, the file cannot be read, or frames around a finding are wanted and nothing makes plain values of
-  them.
+* The same is done where TLS secrets or traced messages of a broker are found, a link is stolen or resumed, an
+  error of amqpscope itself comes up, the file cannot be read, or frames around a finding are wanted and
+  nothing makes plain values of them.
 """
 
 from collections.abc import Iterator
@@ -104,7 +104,8 @@ class Sharing:
             for one, used_now in zip(left, used, strict=True)
         )
         self._looked, self._left = octets_read, left
-        return lasts and rest >= MIN_SHARED_OCTETS and self._work.ready and may_fork()
+        shareable = self._work.ready and not self._table.output.traced
+        return lasts and rest >= MIN_SHARED_OCTETS and shareable and may_fork()
 
     @property
     def running(self) -> bool:
@@ -161,6 +162,7 @@ class Sharing:
                 any(0 < room <= taken for room, taken in zip(budget, of_all, strict=True))
                 or table.totals.failed
                 or output.secrets.given
+                or output.traced
                 or work.incomplete
             ):
                 raise NotShared

@@ -14,7 +14,8 @@ import signal
 import struct
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, Final
 
 from amqpscope.errors import CaptureError
@@ -94,7 +95,10 @@ class Workers:
                 results = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close`
                 reading, writing = os.pipe()
                 try:
-                    pid = os.fork()
+                    with warnings.catch_warnings():
+                        # Python sees threads of libraries, which wait for work; see `may_fork` for its own.
+                        warnings.simplefilter("ignore", DeprecationWarning)
+                        pid = os.fork()
                     if pid == 0:
                         _run(work, Worker(number, count, results, self._counts, parent))
                 except OSError:
@@ -118,8 +122,7 @@ class Workers:
     def running(self) -> bool:
         """Whether one of them has not ended yet."""
         open_pipes = [one.pipe for one in self._processes if one.running]
-        ended, _, _ = select.select(open_pipes, [], [], 0)
-        return len(ended) < len(open_pipes)
+        return len(_ended(open_pipes, 0)) < len(open_pipes)
 
     def agree(self) -> bool:
         """Whether all workers have seen the same blocks and steps."""
@@ -133,8 +136,7 @@ class Workers:
         """
         running = {one.pipe: one for one in self._processes}
         while running:
-            ended, _, _ = select.select(list(running), [], [], WORKER_WAIT)
-            for pipe in ended:
+            for pipe in _ended(running, WORKER_WAIT):
                 _check(running.pop(pipe))
             yield
 
@@ -155,13 +157,22 @@ class Workers:
         self._processes = []
 
 
+def _ended(pipes: Iterable[int], seconds: float) -> list[int]:
+    """Which of these pipes have an end; waits so long for one. `select` refuses descriptors from 1,024 on."""
+    poll = select.poll()
+    for pipe in pipes:
+        poll.register(pipe, select.POLLIN)
+    return [pipe for pipe, _ in poll.poll(seconds * 1000)]
+
+
 def _run(work: Callable[[Worker], None], worker: Worker) -> None:
     """In the fork: do the work. It never returns, and nothing of the parent is closed, written or removed."""
     status = _NOT_SHARED
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, too, and ends its workers
         for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
+            if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+                signal.signal(number, signal.SIG_DFL)
         work(worker)
         worker.flush()
         status = 0

@@ -7,7 +7,6 @@ worker that asks for secrets: none of these holds what a worker needs.
 """
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -77,10 +76,7 @@ class Pool:
                 for row in batch.to_pylist():
                     worker.put(tuple(row.values()))
 
-        with warnings.catch_warnings():
-            # Python warns of any other thread; see above.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            workers = Workers(processes, work)
+        workers = Workers(processes, work)
         try:
             for _ in workers.wait():
                 self._look()

@@ -6,6 +6,8 @@ import errno
 import io
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +71,20 @@ def test_other_commands_write_what_one_process_writes() -> None:
     assert used > not_used + 60
 
 
+@pytest.mark.parametrize("name", ["traced-text.log", "traced-json.log"])
+def test_a_log_of_traced_messages_is_read_by_one_process(name: str, tmp_path: Path) -> None:
+    recorded = (ROOT / "tests/capture/logs/recorded" / name).read_bytes()
+    log = tmp_path / name
+    log.write_bytes(recorded * (1 + 1_200_000 // len(recorded)))  # of 1 MiB, the reader makes out what it is
+    for command in (["summary", log], ["check", log, log]):  # the second log of two is read ahead
+        one, several = (trial("run", *command, "--jobs", jobs) for jobs in (1, 2))
+        assert "messages" in one.out + one.err
+        # The last line says how many captures were shared out.
+        assert several._replace(err=several.err.splitlines()[:-1]) == one._replace(
+            err=one.err.splitlines()[:-1]
+        )
+
+
 def test_several_captures_side_by_side_are_reported_as_one_after_the_other(tmp_path: Path) -> None:
     recorded = [*ROOT.glob("captures/rules/*/*/violating.pcap"), *ROOT.glob("captures/situations/*.pcap")]
     broken = tmp_path / "broken.pcap"
@@ -80,6 +96,39 @@ def test_several_captures_side_by_side_are_reported_as_one_after_the_other(tmp_p
     assert result.out == ""
     used, not_used = (int(words.split()[0]) for words in result.err.splitlines()[-1].split(", "))
     assert used > 9 * not_used
+
+
+def test_a_worker_heeds_what_this_process_was_started_to_ignore() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        workers = Workers(2, lambda worker: worker.put(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    try:
+        list(workers.wait())
+        assert [list(results) for results in workers.results()] == [[True], [True]]
+    finally:
+        workers.close()
+
+
+def test_workers_are_waited_for_where_very_many_files_are_open() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2000:
+        pytest.skip("this system lets a process open fewer files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        workers = Workers(1, lambda worker: worker.put(1))
+        try:
+            list(workers.wait())
+            assert not workers.running
+            assert [list(results) for results in workers.results()] == [[1]]
+        finally:
+            workers.close()
+    finally:
+        for file in files:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_killed_worker_is_an_error_of_its_capture_alone() -> None:

@@ -5,7 +5,8 @@
                                 capture, where its connections keep too much for each other
     commands SEED COUNT PATH... the same for what other commands write
     several SEED COUNT PATH...  the same for what `check` writes of several captures, side by side
-    kill ARGUMENTS...           run `amqpscope ARGUMENTS`, but a worker is killed in the middle
+    run ARGUMENTS...            run `amqpscope ARGUMENTS`
+    kill ARGUMENTS...           the same, but a worker is killed in the middle
     interrupt ARGUMENTS...      the same, but the program is interrupted while the workers read
     late ARGUMENTS...           the same, but it is interrupted while their results are taken
 
