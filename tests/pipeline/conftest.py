@@ -24,6 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_pause() -> Iterator[None]:
+    """No two runs of these tests take a lease at the same moment, so none waits for another one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("amqpscope.pipeline.lease._SETTLED", 0.0)
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from amqpscope.pipeline import PipelineError, session

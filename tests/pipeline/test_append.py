@@ -14,7 +14,6 @@ from support.in_process import Here
 from support.lakes import CAPTURES, contents, records
 
 from amqpscope.pipeline import PipelineError
-from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.appending import Addition, addition_to
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.lake import Lake
@@ -22,12 +21,6 @@ from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.schemas import TABLES
 
 ROTATED = {"ten": CAPTURES / "rhea-proton-ipv6.pcap", "0-9-1": CAPTURES / "rabbitmq-large.pcap"}
-
-
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No two runs of these tests begin at the same moment."""
-    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
 
 
 def run(lake: Path, *sources: object, append: bool = True, set_by: str = "directory") -> Addition | None:

@@ -13,7 +13,6 @@ from support.commands import amqpscope
 from support.in_process import watch_of
 from support.lakes import CAPTURES, contents
 
-from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.watching import Watch
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
@@ -53,8 +52,7 @@ Made = Iterator[Watching]
 
 
 @pytest.fixture
-def watching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
-    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
+def watching(tmp_path: Path) -> Made:
     made = Watching(tmp_path)
     yield made
     made.watch.close()

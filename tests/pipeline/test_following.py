@@ -21,7 +21,6 @@ from support.sampling import share
 from support.tls import Ends
 
 from amqpscope.pipeline import follower, following, watching
-from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline import rows as rows_of_tables
 from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
 from amqpscope.pipeline.chain import read_set
@@ -138,9 +137,8 @@ Watched = Callable[..., Watch]
 
 
 @pytest.fixture
-def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+def watched(tmp_path: Path) -> Iterator[Watched]:
     """Watches of `in`, for the lake `lake`, whose processes end with the test."""
-    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
     (tmp_path / "in").mkdir()
     made: list[Watch] = []
 

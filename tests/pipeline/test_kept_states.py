@@ -23,7 +23,6 @@ from support.lakes import CAPTURES, contents
 from support.tls import Ends
 
 from amqpscope.pipeline import PipelineError, following, session, states
-from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.compaction import compact_tables
 from amqpscope.pipeline.failure import FilesChanged
@@ -39,8 +38,7 @@ IN_PROCESS = Path(__file__).resolve().parents[1] / "support" / "in_process.py"
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
+def place(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
 
 

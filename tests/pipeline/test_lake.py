@@ -34,12 +34,6 @@ from amqpscope.pipeline.schemas import TABLES
 SOURCES = sorted(CAPTURES.glob("rhea-*.pcap"))
 
 
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No two runs of these tests begin at the same moment."""
-    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
-
-
 def parts(lake: Path) -> set[Path]:
     return set(lake.rglob("*.parquet"))
 

@@ -12,7 +12,6 @@ from support.commands import amqpscope
 from support.in_process import Here, watch_of
 from support.lakes import CAPTURES, contents, records, written
 
-from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.appending import addition_to
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.inputs import CaptureFile, Trouble
@@ -23,12 +22,6 @@ from amqpscope.pipeline.series import missing_files
 BEGIN = 1_796_000_007_000_000_000
 SECOND = 10**9
 HOUR = 3600 * SECOND
-
-
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No two runs of these tests begin at the same moment."""
-    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
 
 
 def files(names: Iterable[str], apart: int = 7 * SECOND) -> list[CaptureFile]:

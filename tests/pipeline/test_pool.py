@@ -13,16 +13,9 @@ from support.commands import amqpscope
 from support.lakes import CAPTURES, SOME, contents, written
 
 from amqpscope.pipeline import PipelineError, analyse
-from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.pool import Pool
-
-
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No two runs of these tests begin at the same moment."""
-    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
 
 
 def test_same_rows_as_spark(by_chain: Path, alone: list[Path], tmp_path: Path) -> None:

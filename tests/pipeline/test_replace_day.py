@@ -14,7 +14,6 @@ from support.in_process import Here
 from support.lakes import CAPTURES, contents, records
 
 from amqpscope.pipeline import PipelineError
-from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.appending import Addition, addition_to, day_of
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.lake import Lake
@@ -27,12 +26,6 @@ MIDNIGHT = 1_769_817_600
 
 DAY, NEXT = "2026-01-31", "2026-02-01"
 A_DAY = 86_400
-
-
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No two runs of these tests begin at the same moment."""
-    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
 
 
 def run(lake: Path, *sources: Path, day: str = "", set_by: str = "directory", append: bool = False) -> Any:

@@ -15,7 +15,6 @@ from support.in_process import Here
 from support.lakes import CAPTURES
 
 from amqpscope.pipeline import PipelineError, questions
-from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.appending import addition_to, day_of
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.compaction import compact_tables
@@ -26,12 +25,6 @@ from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.tags import tags_of
 
 ONE, OTHER, THIRD = sorted(CAPTURES.glob("rhea-*.pcap"))[:3]
-
-
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No two runs of these tests begin at the same moment."""
-    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
 
 
 def run(

@@ -12,7 +12,6 @@ from support.in_process import Here
 from support.lakes import CAPTURES, contents, in_spark, ordered, records
 
 from amqpscope.pipeline import PipelineError
-from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.engines import SparkEngine, duckdb_engine
 from amqpscope.pipeline.lake import Lake, table
@@ -34,12 +33,6 @@ ENDED = (
 
 
 UNDER_WAY = "SELECT * FROM open_deliveries SEMI JOIN open_connections USING (capture_set, connection)"
-
-
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No two runs of these tests begin at the same moment."""
-    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
 
 
 def run(lake: Path, *sources: Path, tables: tuple[str, ...] = tuple(TABLES), site: str = "") -> None:

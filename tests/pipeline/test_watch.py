@@ -22,7 +22,6 @@ from support.network import Conversation, converse
 
 from amqpscope.pipeline import PipelineError, runs, watching
 from amqpscope.pipeline import lake as lake_module
-from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.appending import unchanged
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.failure import FilesChanged
@@ -35,12 +34,6 @@ TESTS = Path(__file__).resolve().parents[1]
 TEN, NINE = CAPTURES / "rhea-proton-ipv6.pcap", CAPTURES / "rabbitmq-large.pcap"
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no signals")
-
-
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No two runs of these tests begin at the same moment."""
-    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
 
 
 def turn(watch: Watch) -> Turn:
