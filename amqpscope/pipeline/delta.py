@@ -83,23 +83,24 @@ class DeltaTables:
             )
         return sorted(found)
 
-    def number(self, table: str) -> int:
-        """The number of the last run that wrote to a table; 0 if none did."""
-        opened = self.open(table)
+    def number(self, opened: DeltaTable | None) -> int:
+        """The number of the last run that wrote to a table; 0 if none did. opened: the table."""
         return 0 if opened is None else opened.transaction_version(_APPLICATION) or 0
 
-    def make(self, table: TableSchema) -> None:
-        """Make a table without rows, if it is not there."""
-        if self.open(table.name) is None:
-            with self._explained(table.name):
-                DeltaTable.create(
-                    f"{self._base}/{table.name}",
-                    table.schema,
-                    partition_by=_partitions(table),
-                    name=table.name,
-                    description=table.meaning,
-                    storage_options=self._options,
-                )
+    def make(self, table: TableSchema) -> DeltaTable:
+        """A table at its last version. If it is not there, it is made, without rows."""
+        opened = self.open(table.name)
+        if opened is not None:
+            return opened
+        with self._explained(table.name):
+            return DeltaTable.create(
+                f"{self._base}/{table.name}",
+                table.schema,
+                partition_by=_partitions(table),
+                name=table.name,
+                description=table.meaning,
+                storage_options=self._options,
+            )
 
     def commit(self, table: TableSchema, files: list[LakeFile], number: int, same_rows: bool = False) -> int:
         """Let a table have these files and no others; gives the version that has them.
@@ -109,13 +110,10 @@ class DeltaTables:
 
         Columns of `table` that it lacks come to it before.
         """
-        self.make(table)
-        self._add_columns(table)
-        opened = self.open(table.name)
-        assert opened is not None
+        opened = self._with_columns(table, self.make(table))
         before = {file.path: file for file in self._files(table.name, opened)}
         wanted = {file.path: file for file in files}
-        if (opened.transaction_version(_APPLICATION) or 0) >= number:
+        if self.number(opened) >= number:
             raise PipelineError(f"{self._name}: another run has written to the table {table.name}")
         now = time.time_ns() // 1_000_000
         actions: list[AddAction | RemoveAction] = [
@@ -140,21 +138,21 @@ class DeltaTables:
         # Without retries, a commit that another one has overtaken is refused.
         return int(opened.version()) + 1
 
-    def _add_columns(self, table: TableSchema) -> None:
+    def _with_columns(self, table: TableSchema, opened: DeltaTable) -> DeltaTable:
         """Let a table have the columns of a tag, and those that came with a later version of amqpscope. For
-        all rows that are there, they are null.
+        all rows that are there, they are null. Gives the table at its last version.
         """
-        opened = self.open(table.name)
-        assert opened is not None
         there = {field.name for field in opened.schema().fields}
         missing = [
             Field(column.name, PrimitiveType(_TYPES[column.type]), True, {"comment": column.meaning})
             for column in table.columns
             if column.name not in there
         ]
-        if missing:
-            with self._explained(table.name):
-                opened.alter.add_columns(missing, commit_properties=CommitProperties(max_commit_retries=0))
+        if not missing:
+            return opened
+        with self._explained(table.name):
+            opened.alter.add_columns(missing, commit_properties=CommitProperties(max_commit_retries=0))
+        return self.make(table)
 
     def vacuum(self, table: str, hours: int, version: int | None) -> int:
         """Delete the files that have left a table so many hours ago, and those that never came into it;

@@ -82,6 +82,8 @@ class Lake:
             self._delta = DeltaTables(self._whole(), self._system, self.name)
         self._as_of = as_of
         self.tags = tags
+        self._runs_known: set[LakeFile] = set()  # files of `runs` that were read
+        self._run_rows: list[dict[str, Any]] = []  # their rows
         self._read: Run | None = None  # the run that readers see, once they have looked
         self._tag_names: tuple[str, ...] = ()  # of its rows
         self._lease = Lease(self._system, self._root, self.name)
@@ -111,8 +113,13 @@ class Lake:
         with self.explained():
             if self._system.get_file_info(f"{self._root}/{RUNS.name}").type == fs.FileType.NotFound:
                 return []
-        rows = self.rows(RUNS.name, self._delta.files(RUNS.name))
-        return sorted(rows, key=lambda row: row["number"])
+        files = set(self._delta.files(RUNS.name))
+        if not files >= self._runs_known:
+            self._runs_known, self._run_rows = set(), []
+        # No file is ever written twice, and each run adds one: only new ones are read.
+        self._run_rows += self.rows(RUNS.name, sorted(files - self._runs_known))
+        self._runs_known = files
+        return sorted(self._run_rows, key=lambda row: row["number"])
 
     def written(self) -> Run:
         """The run whose tables are read. PipelineError if there is none: this is not a lake."""
@@ -375,10 +382,11 @@ class Lake:
         runs = self.runs()
         self._base = runs[-1] if runs else None
         versions = self._base.versions if self._base else {}
-        self._number = 1 + max(self._delta.number(name) for name in LAKE_TABLES)
+        tables = {name: self._delta.open(name) for name in LAKE_TABLES}
+        self._number = 1 + max(map(self._delta.number, tables.values()))
         mended = False
         for name, of in TABLES.items():
-            latest = self._delta.open(name)
+            latest = tables[name]
             if latest is None or latest.version() == versions.get(name):
                 continue
             files = self._delta.files(name, versions[name]) if name in versions else []
@@ -454,7 +462,7 @@ class Lake:
             return
         run, notes, parts = before.read()
         if run not in [one.name for one in self.runs()]:
-            self._number = 1 + max(self._delta.number(name) for name in LAKE_TABLES)
+            self._number = 1 + max(self._delta.number(self._delta.open(name)) for name in LAKE_TABLES)
             self._delta.make(RUNS)
             for source, part in parts:
                 if self._system.get_file_info(f"{self._root}/{source}").type != fs.FileType.NotFound:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from amqpscope.pipeline.compaction import compact_tables
 from amqpscope.pipeline.delta import DeltaTables
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.parts import LakeFile, PartWriter
-from amqpscope.pipeline.runs import REPLACE, RunNotes
+from amqpscope.pipeline.runs import COMPACT, REPLACE, RunNotes
 from amqpscope.pipeline.schemas import TABLES
 
 SOURCES = sorted(CAPTURES.glob("rhea-*.pcap"))
@@ -139,12 +140,12 @@ def staged(staging: str, run: str, *tables: str) -> list[LakeFile]:
     return writer.close()
 
 
-def commit(lake: Path, *tables: str) -> str:
+def commit(lake: Path, *tables: str, kind: str = REPLACE) -> str:
     """A run without Spark: one row in each table. Gives the run."""
     tables = tables or ("files", "links")
     one = Lake(str(lake))
     run, staging = one.begin()
-    one.commit(run, staged(staging, run, *tables), RunNotes(REPLACE, tables))
+    one.commit(run, staged(staging, run, *tables), RunNotes(kind, tables))
     return run
 
 
@@ -249,6 +250,37 @@ def test_compact(tmp_path: Path) -> None:
     assert runs[0].options == runs[1].options == {"json": True}
     assert compact_tables(Lake(str(lake))) == (2, 2)
     assert len(Lake(str(lake)).runs()) == 2
+
+
+def test_what_is_known_of_a_lake_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of `runs` never change: only new ones are read. And a run looks at a table as it begins, and as
+    it commits.
+    """
+    lake = tmp_path / "lake"
+    commit(lake)
+    one = Lake(str(lake))
+    real, read = one.rows, list[int]()
+
+    def rows(name: str, files: list[LakeFile]) -> list[dict[str, Any]]:
+        read.append(len(files))
+        return real(name, files)
+
+    monkeypatch.setattr(one, "rows", rows)
+    for kind in (REPLACE, REPLACE, COMPACT, REPLACE):
+        commit(lake, kind=kind)
+        assert one.run_rows() == Lake(str(lake)).run_rows() and one.runs()[-1] == Lake(str(lake)).written()
+    assert read == [2, 0, 1, 0, 1, 0, 1, 0]
+
+    opened = Counter[str]()
+    look = DeltaTables.open
+
+    def counted(tables: DeltaTables, table: str, version: int | None = None) -> DeltaTable | None:
+        opened[table] += 1
+        return look(tables, table, version)
+
+    monkeypatch.setattr(DeltaTables, "open", counted)
+    commit(lake)
+    assert (opened["files"], opened["links"]) == (2, 2)
 
 
 def test_a_lake_of_the_time_before(tmp_path: Path) -> None:
