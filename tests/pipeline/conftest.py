@@ -34,14 +34,15 @@ def no_pause() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from support.cluster import LIGHT_JAVA
+
     from amqpscope.pipeline import PipelineError, session
 
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     settings = {
         "spark.driver.memory": "1g",
-        # A Java process of some minutes: to compile its code thoroughly takes longer than it saves.
-        "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.defaultJavaOptions": LIGHT_JAVA,
         # For the tests of Spark Connect, which start its server in this session.
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),

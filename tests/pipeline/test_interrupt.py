@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cluster import LIGHT_JAVA
 from support.lakes import CAPTURES, records, written
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGINT")
@@ -61,6 +62,7 @@ def test_interrupted(spark: Any, tmp_path: Path, plan: str) -> None:
     temporary.mkdir()
     mark = uuid.uuid4().hex
     command = ["pipeline", "run", str(large.parent), "--out", str(lake), "--set-by", "file", "--plan", plan]
+    command += ["--conf", f"spark.driver.defaultJavaOptions={LIGHT_JAVA}"]
     process = subprocess.Popen(
         [sys.executable, "-m", "amqpscope", *command, "--quiet", "--master", "local[1]"],
         stdout=subprocess.PIPE,

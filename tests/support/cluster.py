@@ -22,7 +22,7 @@ import pyspark
 import amqpscope
 from amqpscope.pipeline.session import find_java
 
-__all__ = ["SETTINGS", "Cluster", "Daemon", "python_without"]
+__all__ = ["LIGHT_JAVA", "SETTINGS", "Cluster", "Daemon", "python_without"]
 
 SPARK_HOME = Path(pyspark.__file__).parent
 ROOT = Path(amqpscope.__file__).resolve().parents[1]
@@ -33,16 +33,16 @@ _NOT_INSTALLED = {} if ROOT.name == "site-packages" else {"PYTHONPATH": str(ROOT
 _PATIENCE = 300.0
 """Seconds until something that should come is taken for lost: long, for a machine with much else to do."""
 
-_LIGHT_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For processes that hardly run longer than they start."""
+LIGHT_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For Java processes of some minutes at most: to compile their code thoroughly takes longer than it saves."""
 
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "512m",
-    "spark.driver.defaultJavaOptions": _LIGHT_JAVA,
+    "spark.driver.defaultJavaOptions": LIGHT_JAVA,
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": _LIGHT_JAVA,
+    "spark.executor.extraJavaOptions": LIGHT_JAVA,
     "spark.cores.max": "2",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",  # both executors are there when the work begins
     "spark.sql.shuffle.partitions": "2",
@@ -107,7 +107,7 @@ class Cluster:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_LOCAL_DIRS": str(folder / "local"),
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": f"{_LIGHT_JAVA} -Dspark.master.rest.enabled=false",
+            "SPARK_DAEMON_JAVA_OPTS": f"{LIGHT_JAVA} -Dspark.master.rest.enabled=false",
             **_NOT_INSTALLED,
         }
         self.master = ""
