@@ -43,13 +43,13 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	$(BIN)/pytest -q -n $(JOBS) --hypothesis-profile=$(PROFILE) --ignore=tests/pipeline
-	$(if $(findstring spark,$(EXTRAS)),$(BIN)/pytest -q -n $(JOBS) --dist loadfile tests/pipeline)
+	$(if $(findstring spark,$(EXTRAS)),$(BIN)/pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/pipeline)
 
 test-spark:
 	$(MAKE) EXTRAS=test,spark,test-spark pipeline-tests
 
 pipeline-tests: $(INSTALLED)
-	AMQPSCOPE_SPARK=require $(BIN)/pytest -q -n $(JOBS) --dist loadfile tests/pipeline
+	AMQPSCOPE_SPARK=require $(BIN)/pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/pipeline
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

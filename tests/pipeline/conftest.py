@@ -18,10 +18,29 @@ if not REQUIRED and importlib.util.find_spec("pyspark") is None:
     collect_ignore_glob = ["test_*.py"]
 
 
+LONGEST = (
+    "test_following.py",
+    "test_kept_states.py",
+    "test_same_verdicts.py",
+    "test_watch.py",
+    "test_cluster.py",
+    "test_interrupt.py",
+    "test_overlap.py",
+    "test_object_store.py",
+    "test_append.py",
+    "test_lake.py",
+    "test_tags.py",
+)
+"""The files of tests that take longest. They come first: one that began last would run alone, while the other
+processes of `pytest -n` have nothing to do."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+    files = [Path(__file__).with_name(name) for name in LONGEST]
+    items.sort(key=lambda item: files.index(item.path) if item.path in files else len(files))
 
 
 @pytest.fixture(autouse=True, scope="session")
