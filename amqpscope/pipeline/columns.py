@@ -604,14 +604,17 @@ _BY_PLACE: Final = pa.dictionary(pa.int32(), pa.string())
 
 
 class TimedColumns(TableColumns):
-    """Rows whose `time` and `date` follow from their `time_ns`."""
+    """Rows whose `time` is put in nanoseconds, which `time_rest_ns` and `date` follow from."""
 
     def _completed(self, batch: Any) -> Any:
-        exact = batch.column("time_ns")
-        for name, unit in (("time", 1000), ("date", DAY)):
+        exact = batch.column("time").view(pa.int64())
+        unit = scalar_of(1000, pa.int64())
+        whole = pc.divide(exact, unit)
+        rest = pc.subtract(exact, pc.multiply(whole, unit))
+        days = pc.divide(exact, scalar_of(DAY, pa.int64()))
+        for name, numbers in (("time", whole), ("time_rest_ns", rest), ("date", days)):
             place = batch.schema.get_field_index(name)
             field = batch.schema.field(place)
-            numbers = pc.divide(exact, scalar_of(unit, pa.int64()))
             if field.type.bit_width == 32:
                 numbers = pc.cast(numbers, pa.int32())
             batch = batch.set_column(place, field, numbers.view(field.type))

@@ -4,7 +4,7 @@
     LAKE/run-RUN/frames/date=2026-01-31/protocol=amqp10/part-RUN-....parquet
     LAKE/latest                                                   symbolic link to run-RUN
 
-The files of its last run become those of the Delta tables as they lie.
+The rows of its last run become those of the Delta tables.
 """
 
 import json
@@ -14,7 +14,6 @@ from typing import Any
 from pyarrow import fs
 
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.parts import LakeFile
 from amqpscope.pipeline.runs import REPLACE, RunNotes
 from amqpscope.pipeline.schemas import TABLES
 
@@ -26,7 +25,7 @@ _TABLES_VERSION = 2
 
 _OTHERS = re.compile(r"latest|_latest|run-[0-9a-f]{12}")
 _PLACE = re.compile(
-    r"run-[0-9a-f]{12}/((\w+)/(?:date=[0-9-]+/protocol=[\w-]+/)?part-[\w-]+\.parquet)", re.ASCII
+    r"run-[0-9a-f]{12}/(\w+)/(?:date=[0-9-]+/protocol=[\w-]+/)?part-[\w-]+\.parquet", re.ASCII
 )
 
 
@@ -54,17 +53,15 @@ class LakeBefore:
             raise PipelineError(f"{self._name}: not a lake of this version: write a new one")
         return manifest
 
-    def read(self) -> tuple[str, RunNotes, list[tuple[str, LakeFile]]]:
-        """The last run, its notes, and its files: the path where each is, and what it is to be in a table."""
+    def read(self) -> tuple[str, RunNotes, list[tuple[str, str]]]:
+        """The last run, its notes, and its files: the path of each, and its table."""
         manifest = self._manifest()
         parts = []
         for part in manifest["parts"]:
             place = _PLACE.fullmatch(part["path"])
-            if place is None or place.group(2) != part["table"]:
+            if place is None or place.group(1) != part["table"]:
                 raise PipelineError(f"{self._name}/{_MANIFEST}: {part['path']} is no file of {part['table']}")
-            parts.append(
-                (part["path"], LakeFile(part["table"], place.group(1), part["rows"], part["octets"]))
-            )
+            parts.append((part["path"], part["table"]))
         tables = tuple(name for name in TABLES if name in manifest["tables"])
         return manifest["run"], RunNotes(REPLACE, tables), parts
 

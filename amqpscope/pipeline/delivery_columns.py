@@ -24,7 +24,7 @@ class DeliveryColumns(TimedColumns):
         self._condition: Words = self.words("condition")
         self._settled_by: Words = self.words("settled_by")
         self._packet: Numbers = self.numbers("packet")
-        self._time_ns: Numbers = self.numbers("time_ns")
+        self._time: Numbers = self.numbers("time")
         self._channel: SmallNumbers = self.small("channel")
         self._delivery_id: Numbers = self.numbers("delivery_id")
         self._delivery_tag: Hex = self.hexadecimal("delivery_tag")
@@ -52,7 +52,7 @@ class DeliveryColumns(TimedColumns):
         self._outcome.say(row, delivery.outcome or None)
         self._condition.say(row, delivery.condition or None)
         self._packet.put(row, packet)
-        self._time_ns.put(row, time)
+        self._time.put(row, time)
         self._channel.put(row, delivery.channel)
         number = delivery.id
         if number is not None and number <= LARGEST:

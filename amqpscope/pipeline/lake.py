@@ -464,10 +464,13 @@ class Lake:
         if run not in [one.name for one in self.runs()]:
             self._number = 1 + max(self._delta.number(self._delta.open(name)) for name in LAKE_TABLES)
             self._delta.make(RUNS)
-            for source, part in parts:
-                if self._system.get_file_info(f"{self._root}/{source}").type != fs.FileType.NotFound:
-                    self._move(source, part)
-            self._publish(run, [part for _, part in parts], notes)
+            staging = f"{_STAGING}/{self._run}"
+            writer = PartWriter(self.place(staging), f"{run}-converted")
+            for source, name in parts:
+                for batch in batches_of_part(self._system, f"{self._root}/{source}", TABLES[name].schema):
+                    writer.write(name, batch)
+            placed = [self._move(f"{staging}/{part.path}", part) for part in writer.close()]
+            self._publish(run, placed, notes)
         for path in before.remains():
             self._delete(path)
 

@@ -79,7 +79,7 @@ def run_row(
         "number": number,
         "kind": notes.kind,
         "time": now // 1000,
-        "time_ns": now,
+        "time_rest_ns": now % 1000,
         "seconds": seconds,
         "files": notes.files,
         "octets": notes.octets,

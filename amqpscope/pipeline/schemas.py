@@ -1,10 +1,11 @@
 """The tables: columns, types, units, and what they mean. `amqpscope pipeline tables` prints this.
 
-Frames and findings have the names of `read --format ndjson` and `check --format ndjson`. A time stands
-twice: as a timestamp in microseconds, which Spark can compute with, and exact in nanoseconds since 1970
-(`_ns`). The fields of frequent frames have columns; what has no fixed form, the fields of other frames and
-messages, is JSON text. `date` (of the row's time, UTC) and
-`protocol` are columns of the files, and the names of their directories, too.
+Frames and findings have the names of `read --format ndjson` and `check --format ndjson`. A time is a
+timestamp in microseconds, which Spark can compute with. What the capture tells beyond that is in a column
+beside it (`_rest_ns`), mostly 0, so `unix_micros(time) * 1000 + time_rest_ns` is the exact time (in DuckDB
+`epoch_us`). The fields of frequent frames have columns; what has no fixed form, the fields of other frames
+and messages, is JSON text. `date` (of the row's time, UTC) and `protocol` are columns of the files, and the
+names of their directories, too.
 
 `SCHEMA_VERSION` counts up when a column comes, or changes its name, type or meaning.
 """
@@ -24,7 +25,7 @@ __all__ = [
     "describe",
 ]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 TEXT = pa.string()
 WHOLE = pa.int64()
@@ -76,7 +77,7 @@ _CONNECTION = ColumnSchema(
     "connection", TEXT, "id of the connection, client>server#n, unique in the capture set", True
 )
 _NOTES = pa.list_(pa.struct([("code", TEXT), ("packet", WHOLE), ("detail", TEXT)]))
-_BOUNDED = ("capture_set", "capture", "packet", "time", "time_ns", "connection")
+_BOUNDED = ("capture_set", "capture", "packet", "time", "connection")
 """Of the tables with most rows: what queries choose rows by. To find the others' bounds would cost more."""
 _PARTITIONS = (
     ColumnSchema("date", pa.date32(), "date of the row's time, in UTC"),
@@ -86,7 +87,7 @@ _PARTITIONS = (
 
 def _time(name: str, meaning: str) -> tuple[ColumnSchema, ColumnSchema]:
     return ColumnSchema(name, TIME, meaning), ColumnSchema(
-        f"{name}_ns", WHOLE, "the same time, exact, in nanoseconds since 1970"
+        f"{name}_rest_ns", SMALL, f"nanoseconds, 0 to 999, that {name} leaves out of this time", True
     )
 
 

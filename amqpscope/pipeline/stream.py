@@ -19,6 +19,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -267,10 +268,11 @@ class CaptureStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow): 
         left = Counter(given)
         fresh = []
         for number, row in enumerate(found.to_pylist()):
-            key = _key(row)
+            exact = _exact(row)
+            key = _key(row, exact)
             if left[key] > 0:
                 left[key] -= 1
-            elif row["reaction"] is not None or row["time_ns"] <= news.until:
+            elif row["reaction"] is not None or exact <= news.until:
                 fresh.append(number)
                 given[key] += 1
         table = found.take(pa.array(fresh, pa.int64()))
@@ -353,8 +355,16 @@ def _name(name: str, state: Offset) -> str:
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
 
 
-def _key(row: dict[str, Any]) -> str:
+def _exact(row: dict[str, Any]) -> int:
+    """The time of a row, in nanoseconds since 1970."""
+    return int((row["time"] - _EPOCH) // timedelta(microseconds=1) * 1000 + row["time_rest_ns"])
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _key(row: dict[str, Any], exact: int) -> str:
     """What a finding is recognised by, whatever its file is called and however the other peer reacted."""
     connection = row["connection"].rpartition("#")[0]
-    values = [row["rule"], row["time_ns"], row["packet"], connection, row["peer"], row["fingerprint"]]
+    values = [row["rule"], exact, row["packet"], connection, row["peer"], row["fingerprint"]]
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]

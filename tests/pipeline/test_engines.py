@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from support.closed_schemas import validator
 from support.commands import amqpscope
-from support.lakes import CAPTURES, written
+from support.lakes import CAPTURES, Reported, records, written
 
 from amqpscope.pipeline import PipelineError, engines, session
 from amqpscope.pipeline.lake import Lake
@@ -46,6 +47,33 @@ def test_same_rows(spark: Any, lake: Path) -> None:
             assert rows.num_rows, question.name
             assert rows.to_pylist() == same.to_pylist(), question.name
             assert rows.schema.types == same.schema.types, question.name
+
+
+def test_times_are_exact(spark: Any, tmp_path: Path) -> None:
+    """Of a capture in nanoseconds: the microseconds and the rest, by the expressions of the documentation."""
+    header, packets = records((CAPTURES / "demo.pcap").read_bytes())
+    times = {}
+    for number, packet in enumerate(packets, 1):
+        seconds, micros = struct.unpack_from("<II", packet)
+        times[number] = seconds * 1_000_000_000 + micros * 1000 + number * 37 % 1000
+        packets[number - 1] = struct.pack("<II", seconds, times[number] % 1_000_000_000) + packet[8:]
+    exact = tmp_path / "exact.pcap"
+    exact.write_bytes(b"\x4d\x3c\xb2\xa1" + header[4:] + b"".join(packets))
+    path = tmp_path / "lake"
+    rows = written(spark, path, [exact], set_by="file")
+    Reported([exact]).compare(path)
+    (connection,) = rows["connections"]
+    assert (connection["start_rest_ns"], connection["end_rest_ns"]) == (37, times[len(times)] % 1000)
+    at = Lake(str(path))
+    with engines.duckdb_engine(at, at.all_parts()) as by_duckdb:
+        for table in ("frames", "deliveries"):
+            for engine, micros_of in (
+                (by_duckdb, "epoch_us"),
+                (engines.SparkEngine(spark, at), "unix_micros"),
+            ):
+                query = f"SELECT packet, {micros_of}(time) * 1000 + time_rest_ns AS exact FROM {table}"
+                found = engine.query(query).to_pylist()
+                assert found and all(row["exact"] == times[row["packet"]] for row in found)
 
 
 def test_percentiles_are_those_of_the_latencies(lake: Path) -> None:

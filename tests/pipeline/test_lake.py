@@ -288,24 +288,33 @@ def test_a_lake_of_the_time_before(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     place = lake / "run-0123456789ab"
     place.mkdir(parents=True)
-    made = staged(str(place), "0123456789ab-1", "files", "links")
+    made = staged(str(place), "0123456789ab-1", "connections", "files", "links")
+    (connections,) = [place / one.path for one in made if one.table == "connections"]
+    table = pq.ParquetFile(connections).read()
+    for name, exact in (("start", 1_769_817_600_000_001_234), ("end", 1_769_817_601_000_000_000)):
+        at = table.schema.names.index(f"{name}_rest_ns")
+        of_us = pa.array([exact // 1000]).cast(table.schema.field(name).type)
+        table = table.set_column(at - 1, name, of_us).set_column(at, f"{name}_ns", pa.array([exact]))
+    pq.write_table(table, connections)
     entries = [
         {"table": one.table, "path": f"run-0123456789ab/{one.path}", "rows": one.rows, "octets": one.octets}
         for one in made
     ]
     manifest = {"schema": "amqpscope/lake/3", "tables_version": 2, "run": "0123456789ab", "before": None}
-    text = json.dumps(manifest | {"tables": ["files", "links"], "parts": entries})
+    text = json.dumps(manifest | {"tables": ["connections", "files", "links"], "parts": entries})
     (lake / "manifest.json").write_text(text)
     (lake / "latest").symlink_to("run-0123456789ab")
     with pytest.raises(PipelineError, match="an earlier version of amqpscope wrote this lake"):
         seen(lake)
     compact_tables(Lake(str(lake)))
-    assert seen(lake) == ["0123456789ab-1"] * 2
-    assert {path.name for path in lake.iterdir()} == {"files", "links", "runs"}
+    assert seen(lake) == ["0123456789ab-1"] * 3
+    (row,) = contents(lake)["connections"]
+    assert (row["start_rest_ns"], row["end_rest_ns"]) == (234, 0) and row["start"].microsecond == 1
+    assert {path.name for path in lake.iterdir()} == {"connections", "files", "links", "runs"}
     (other := tmp_path / "other").mkdir()
     entries[0]["path"] = "../secret.parquet"
     (other / "manifest.json").write_text(json.dumps(json.loads(text) | {"parts": entries}))
-    with pytest.raises(PipelineError, match=r"\.\./secret.parquet is no file of files"):
+    with pytest.raises(PipelineError, match=r"\.\./secret.parquet is no file of connections"):
         compact_tables(Lake(str(other)))
 
 
@@ -462,7 +471,7 @@ def test_many_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows wait for a row group that is large enough, and all files together hold back no more than one."""
     schema = TABLES["deliveries"].schema
-    first = 1_769_817_600_000_000_000
+    first = 1_769_817_600_000_000
 
     def batch(protocol: str, start: int) -> pa.RecordBatch:
         rows = []
@@ -470,7 +479,7 @@ def test_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             row = dict.fromkeys(schema.names)
             row |= {
                 "packet": number,
-                "time_ns": first + number * 1000,
+                "time": first + number,
                 "address": f"queue-{number % 3}",
                 "payload": number % 5,
             }
@@ -495,7 +504,7 @@ def test_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole.read().column("packet").to_pylist() == list(range(9000))
     columns = [whole.metadata.row_group(0).column(n) for n in range(whole.metadata.num_columns)]
     encodings = {column.path_in_schema: column.encodings for column in columns}
-    assert "DELTA_BINARY_PACKED" in encodings["packet"] and "DELTA_BINARY_PACKED" in encodings["time_ns"]
+    assert "DELTA_BINARY_PACKED" in encodings["packet"] and "DELTA_BINARY_PACKED" in encodings["time"]
     assert "RLE_DICTIONARY" in encodings["address"] and "RLE_DICTIONARY" in encodings["payload"]
     sizes = {column.path_in_schema: column.total_uncompressed_size for column in columns}
     assert sizes["packet"] < 1000
@@ -526,7 +535,7 @@ def test_rows_of_a_peer_stand_together(tmp_path: Path) -> None:
     (tags,) = [column for column in columns if column.path_in_schema == "delivery_tag"]
     assert "DELTA_BYTE_ARRAY" in tags.encodings and tags.total_compressed_size < 3000
     bounded = {column.path_in_schema for column in columns if column.statistics is not None}
-    assert {"connection", "packet", "time_ns"} < bounded and bounded.isdisjoint({"peer", "kind", "size"})
+    assert {"connection", "packet", "time"} < bounded and bounded.isdisjoint({"peer", "kind", "size"})
 
 
 def test_workers_are_reported_the_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

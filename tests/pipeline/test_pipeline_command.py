@@ -194,7 +194,7 @@ def test_columns_are_the_contract() -> None:
     frames = set(TABLES["frames"].schema.names)
     assert findings - set(checked(CAPTURES / "rabbitmq-frames-after-close.pcap")[0]) == {
         "capture_set",
-        "time_ns",
+        "time_rest_ns",
         "date",
     }
     assert {name for frame in read(CAPTURES / "demo.pcap") for name in frame} <= frames

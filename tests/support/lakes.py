@@ -99,13 +99,15 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def nanoseconds(row: dict[str, Any]) -> str:
     """A row's time as JSON has it."""
-    seconds, rest = divmod(row["time_ns"], 1_000_000_000)
-    return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%dT%H:%M:%S}.{rest:09}Z"
+    time = row["time"].astimezone(datetime.UTC)  # what Spark gives is of the zone here
+    return f"{time:%Y-%m-%dT%H:%M:%S.%f}{row['time_rest_ns']:03}Z"
 
 
 def as_finding(row: dict[str, Any]) -> dict[str, Any]:
     """A row of `findings` by the contract of `check`."""
-    reported = {name: value for name, value in row.items() if name not in ("capture_set", "time_ns", "date")}
+    reported = {
+        name: value for name, value in row.items() if name not in ("capture_set", "time_rest_ns", "date")
+    }
     return reported | {"time": nanoseconds(row), "evidence": json.loads(row["evidence"])}
 
 
@@ -130,7 +132,7 @@ def fields_in_columns(row: dict[str, Any]) -> dict[str, Any]:
 
 def as_frame(row: dict[str, Any]) -> dict[str, Any]:
     """A row of `frames` by the contract of `read`."""
-    own = ("capture_set", "time_ns", "date", "offset", *FIELDS)
+    own = ("capture_set", "time_rest_ns", "date", "offset", *FIELDS)
     reported = {name: value for name, value in row.items() if name not in own}
     fields = fields_in_columns(row) if row["fields"] is None else json.loads(row["fields"])
     reported |= {"time": nanoseconds(row), "fields": fields}
