@@ -9,7 +9,8 @@ written. So a batch is known by two offsets, and the captures give the same rows
 batch analyses each set with news again as a whole. A finding is given once: when the other peer has reacted
 to it, or `WAIT` later, or when no file of the set has changed for so long. For that an offset has the time of
 the look. What was given of a set, and the rows of its last batch, are in a file of `stateLocation`: so a
-batch that is done again gives the same rows, whatever has become of the captures.
+batch that is done again gives the same rows, whatever has become of the captures. What one look has found may
+be given in several batches, so the name of the file also has how many batches have had news of the set.
 """
 
 import glob
@@ -54,8 +55,11 @@ _FINDINGS = "findings"
 _SUFFIX = ".amqpscope-state"
 
 Offset = dict[str, Any]
-"""By name of the capture set: `time` of the look (ns), `settled` (whether nothing of it is waited for), and
-`files`: by name their `size`, `identity` and `compression`."""
+"""By name of the capture set: `number` of batches in which it had news, `time` of the look (ns), `settled`
+(whether nothing of it is waited for), and `files`: by name their `size`, `identity` and `compression`.
+
+One look may be given in several batches, so only the number tells their states apart. Offsets of earlier
+versions have none."""
 
 
 class StreamTerms(NamedTuple):
@@ -170,7 +174,8 @@ class CaptureStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow): 
                 # Files that are gone were given; without them the offset stays small.
                 end[name] = was if now == known else was | {"files": now}
             elif now:
-                end[name] = {"time": look.time, "settled": settled, "files": now}
+                number = was.get("number", 0) + 1 if was else 1
+                end[name] = {"number": number, "time": look.time, "settled": settled, "files": now}
         return start if not taken and all(end[name] == start.get(name) for name in end) else end
 
     def partitions(self, start: Offset, end: Offset) -> list[Any]:
@@ -198,6 +203,11 @@ class CaptureStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow): 
             one = capture_set(name, files.values())
             until = (1 << 63) - 1 if now["settled"] else now["time"] - int(WAIT * 1e9)
             before, end_name = (_name(name, state) for state in (was, now))
+            if self._table == _FINDINGS and before == end_name:
+                raise PipelineError(
+                    f"{name}: the checkpoint has a batch of an earlier version of amqpscope that cannot be "
+                    "done again; begin with a new checkpointLocation"
+                )
             octets = tuple(given[file.capture] for file in one.files)
             found.append(_News(one, octets, before if was else "", end_name, _name(before, now), until))
         return found
@@ -336,7 +346,7 @@ def _written(file: CaptureFile) -> dict[str, Any]:
 
 def _same_news(was: Offset, now: Offset) -> bool:
     """Whether nothing is new in a capture set: files may only be gone."""
-    if not was or (was["time"], was["settled"]) != (now["time"], now["settled"]):
+    if not was or _state(was) != _state(now):
         return False
     return all(was["files"].get(name) == file for name, file in now["files"].items())
 
@@ -351,8 +361,13 @@ def _changed(file: CaptureFile) -> int:
 
 def _name(name: str, state: Offset) -> str:
     """What names the state of a capture set as of an offset. Files that are gone since make no difference."""
-    values = [name, state.get("time"), state.get("settled")]
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps([name, *_state(state)]).encode()).hexdigest()[:32]
+
+
+def _state(state: Offset) -> list[Any]:
+    """What tells the states of one capture set apart. The number is last: earlier versions had none."""
+    number = [state["number"]] if "number" in state else []
+    return [state.get("time"), state.get("settled"), *number]
 
 
 def _exact(row: dict[str, Any]) -> int:

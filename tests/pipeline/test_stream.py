@@ -198,6 +198,64 @@ def test_limits(tmp_path: Path, limits: dict[str, str], sizes: list[int]) -> Non
     assert len(stream.latestOffset({}, ALL)) == 3
 
 
+SEVERAL = ("dynamic", "outcomes", "transfer-after-detach", "transfer-before-attach", "types")
+
+
+@pytest.mark.parametrize("limit", ["maxFilesPerTrigger", "maxBytesPerTrigger"])
+def test_findings_of_one_look_in_several_batches(tmp_path: Path, limit: str) -> None:
+    """A set whose files come in several batches, all of them of what was there at one time: its findings are
+    those of one batch, each once, and each batch can be done again.
+    """
+    folder, state = tmp_path / "captures", str(tmp_path / "state")
+    folder.mkdir()
+    for name in SEVERAL:
+        copied(folder, CAPTURES / f"rhea-{name}.pcap")
+    options = {"table": "findings", "setBy": "directory"}
+    wanted = whole(folder, **options, stateLocation=str(tmp_path / "other"))
+    assert len(wanted) == len(set(wanted)) > len(SEVERAL)
+    options |= {"stateLocation": state, limit: "1"}
+    stream = reader(folder, **options)
+    stream.prepareForTriggerAvailableNow()
+    at: Any = {}
+    found, batches = [], 0
+    while (end := stream.latestOffset(at, stream.getDefaultReadLimit())) != at:
+        batch = rows(stream, at, end)
+        assert rows(reader(folder, **options), at, end) == batch
+        found += batch
+        batches += 1
+        stream.commit(end)
+        at = end
+    assert batches == len(SEVERAL)
+    assert sorted(found, key=str) == wanted
+
+
+def before_numbers(offset: dict[str, Any]) -> dict[str, Any]:
+    """An offset as earlier versions wrote it."""
+    return {name: {key: of for key, of in one.items() if key != "number"} for name, one in offset.items()}
+
+
+def test_a_checkpoint_of_an_earlier_version(tmp_path: Path) -> None:
+    """A query goes on from it. A batch of one whose state was overwritten is refused."""
+    folder, state = tmp_path / "captures", str(tmp_path / "state")
+    folder.mkdir()
+    options = {"table": "findings", "stateLocation": state, "setBy": "directory"}
+    copied(folder, ONE)
+    stream = reader(folder, **options)
+    at = before_numbers(stream.latestOffset({}, ALL))
+    first = rows(stream, {}, at)
+    assert first
+    copied(folder, CAPTURES / "rhea-types.pcap")
+    end = stream.latestOffset(at, ALL)
+    second = rows(stream, at, end)
+    assert second == rows(stream, at, end)
+    assert sorted(first + second, key=str) == whole(folder, **options | {"stateLocation": f"{state}2"})
+    one_look = before_numbers(end)
+    for name, of in one_look.items():
+        of["time"] = at[name]["time"]
+    with pytest.raises(AmqpscopeError, match="begin with a new checkpointLocation"):
+        rows(stream, at, one_look)
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
