@@ -108,8 +108,8 @@ class Addition(NamedTuple):
     base: the run that all this is about; "" if there is no lake yet. tables: those that the lake has.
     every: also sets of which nothing can be read are added, as rows of `files`.
     day: its rows are replaced. forgotten: the files of the lake that begin on it, by capture set and name.
-    cut: other captures that have rows of that day, which go and do not come back. gone: paths of files of the
-    lake whose rows go. changed: as of `RunNotes`.
+    cut: other captures, or sets, that have rows of that day, which go and do not come back. gone: paths of
+    files of the lake whose rows go. changed: as of `RunNotes`.
     """
 
     sets: list[CaptureSet]
@@ -168,15 +168,30 @@ def addition_to(
 
 
 def _cut(lake: Lake, added: Addition) -> tuple[str, ...]:
-    """The captures of `Addition.cut`."""
-    if added.day is None or "frames" not in added.tables:
+    """The captures of `Addition.cut`. A set is named itself if nothing says of which capture its rows are.
+
+    If files of a set are forgotten, rows that name no capture are taken for theirs.
+    """
+    if added.day is None:
         return ()
-    parts = [part for part in lake.parts("frames") if f"/date={added.day}/" in part.path]
-    with lake.explained():
-        table = lake.dataset("frames", parts).to_table(columns=["capture_set", "capture"])
-    rows = table.group_by(["capture_set", "capture"]).aggregate([]).to_pylist()
-    pairs = {(row["capture_set"], row["capture"]) for row in rows} - added.forgotten
-    return tuple(sorted(capture for name, capture in pairs if name not in added.replaced))
+    of_forgotten = {name for name, _ in added.forgotten}
+    found: dict[str, set[str]] = {}
+    for table in added.tables:
+        parts = [part for part in lake.parts(table) if f"/date={added.day}/" in part.path]
+        if not parts:
+            continue
+        columns = [one for one in ("capture_set", "capture") if one in LAKE_TABLES[table].schema.names]
+        with lake.explained():
+            rows = lake.dataset(table, parts).to_table(columns=columns).group_by(columns).aggregate([])
+        for row in rows.to_pylist():
+            name, capture = row["capture_set"], row.get("capture")
+            if name in added.replaced or (name, capture) in added.forgotten:
+                continue
+            if capture is not None:
+                found.setdefault(name, set()).add(capture)
+            elif name not in of_forgotten:
+                found.setdefault(name, set())
+    return tuple(sorted({one for name, captures in found.items() for one in captures or {name}}))
 
 
 def day_of(given: str) -> datetime.date:

@@ -18,6 +18,7 @@ from amqpscope.pipeline.appending import Addition, addition_to, day_of
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.planner import make_plan
+from amqpscope.pipeline.schemas import TABLES
 
 RHEA, LARGE = CAPTURES / "rhea-proton-ipv6.pcap", CAPTURES / "rabbitmq-large.pcap"
 
@@ -28,8 +29,15 @@ DAY, NEXT = "2026-01-31", "2026-02-01"
 A_DAY = 86_400
 
 
-def run(lake: Path, *sources: Path, day: str = "", set_by: str = "directory", append: bool = False) -> Any:
-    """A run without Spark. Gives what it had to do, if it adds to the lake."""
+def run(
+    lake: Path,
+    *sources: Path,
+    day: str = "",
+    set_by: str = "directory",
+    append: bool = False,
+    tables: tuple[str, ...] = tuple(TABLES),
+) -> Any:
+    """A run without Spark. Gives what it had to do, if it adds to the lake. tables: of a new lake."""
     sets = capture_sets(map(str, sources), set_by)
     added: Addition | None = None
     if day or append:
@@ -38,7 +46,7 @@ def run(lake: Path, *sources: Path, day: str = "", set_by: str = "directory", ap
         sets = added.sets
     if sets:
         here: Any = Here(None, make_plan(sets, 1, "chain"), None, map(str, sources), set_by)
-        here.write(str(lake), added=added)
+        here.write(str(lake), (added and added.tables) or tables, added=added)
     return added
 
 
@@ -155,6 +163,29 @@ def test_a_capture_of_the_day_before(tmp_path: Path) -> None:
     assert contents(lake) == whole
 
 
+@pytest.mark.parametrize(
+    "tables", [("frames",), ("connections", "findings"), ("deliveries",), ("connections", "links")]
+)
+def test_whose_rows_of_the_day_go(tmp_path: Path, tables: tuple[str, ...]) -> None:
+    """Whatever tables the lake has, a capture of the day before whose rows do not come back is named: its
+    set, where a table has nothing but that.
+    """
+    late = tmp_path / "in" / "30" / "a.pcap"
+    header, packets = moved(LARGE, MIDNIGHT - 10, 2, 3600)
+    _, others = moved(RHEA, MIDNIGHT + 3600)
+    late.parent.mkdir(parents=True)
+    late.write_bytes(header + b"".join([*packets, *others]))
+    day = put(tmp_path / "in" / "31" / "a.pcap", RHEA, MIDNIGHT + 7200)
+    lake = tmp_path / "lake"
+    run(lake, late, day, tables=tables)
+    assert any(("30", DAY) in days(lake, table) for table in tables)
+    only_sets = "capture" not in {name for table in tables for name in contents(lake)[table][0]}
+    added = run(lake, day, day=DAY)
+    assert added.cut == (str(late.parent if only_sets else late),)
+    assert not any(("30", DAY) in days(lake, table) for table in tables)
+    assert run(lake, day, day=DAY).cut == ()
+
+
 def test_a_set_with_files_that_are_gone(tmp_path: Path) -> None:
     """What its file of that day has shown goes, also after midnight. The new one is a set of its own."""
     folder = tmp_path / "in"
@@ -164,7 +195,7 @@ def test_a_set_with_files_that_are_gone(tmp_path: Path) -> None:
     run(lake, folder)
     gone.unlink()
     added = run(lake, folder, day=DAY)
-    assert added.apart == [str(folder)]
+    assert added.apart == [str(folder)] and added.cut == ()
     assert days(lake) == {("in", "2026-01-30"), ("in#2", DAY), ("in#2", NEXT)}
     names = sorted((row["capture_set"], row["capture"]) for row in contents(lake)["files"])
     assert names == [(str(folder), str(gone)), (f"{folder}#2", f"{folder}/31.pcap")]
