@@ -8,6 +8,7 @@ Each commit carries the number of its run (`txn`). A table takes no number twice
 """
 
 import json
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -36,6 +37,10 @@ _PART = re.compile(r"(?:date=[0-9-]+/protocol=[\w-]+/)?part-[\w-]+\.parquet", re
 _TYPES = {pa.string(): "string", pa.float64(): "double"}
 """What Delta calls the types of columns that may come to a table later."""
 
+_MISREAD = re.compile(r"%[0-9A-Fa-f]{2}" if os.sep == "\\" else r"%[0-9A-Fa-f]{2}|\\")
+"""What delta-rs decodes in the path of a file, however it is quoted, so that it reads another directory; and
+a backslash, for it a slash."""
+
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -44,9 +49,15 @@ class DeltaTables:
 
     path: of the lake, a path from the root on, or a URL. system: that it is in.
     name: for people.
+
+    PipelineError if delta-rs would take the path for another one.
     """
 
     def __init__(self, path: str, system: fs.FileSystem, name: str) -> None:
+        misread = _MISREAD.search(path) if "://" not in path else None
+        if misread:
+            what = f"the path of a lake cannot have {misread[0]}, which Delta takes for another character"
+            raise PipelineError(f"{name}: {what}")
         self._base, self._options = _storage(path, system)
         self._name = name
 

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import deltalake
 import pyarrow as pa
@@ -27,6 +28,7 @@ from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline import parts as lake_parts
 from amqpscope.pipeline.compaction import compact_tables
 from amqpscope.pipeline.delta import DeltaTables
+from amqpscope.pipeline.engines import duckdb_engine
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.runs import COMPACT, REPLACE, RunNotes
@@ -444,6 +446,43 @@ def test_other_peoples_directories(tmp_path: Path) -> None:
     assert (tmp_path / "letter").read_text() == "dear reader"
     with pytest.raises(PipelineError, match="the name of the lake is empty"):
         Lake("")
+
+
+@pytest.mark.parametrize("name", ["a%20b", "a%C3%BCb", "100%25", "a%2Fb"])
+def test_a_path_that_delta_takes_for_another(tmp_path: Path, name: str) -> None:
+    """It is refused before anything is written, and the lake that it would be taken for stays as it was."""
+    other = tmp_path / unquote(name)
+    run = commit(other)
+    for path in (tmp_path / name, tmp_path / name / "lake"):
+        with pytest.raises(
+            PipelineError, match=r"lake cannot have %[0-9A-F]{2}, which Delta takes for another"
+        ):
+            commit(path)
+    with pytest.raises(PipelineError, match="which Delta takes for another"):
+        Lake((tmp_path / name).as_uri())
+    assert seen(other) == [run] * 2 and len(Lake(str(other)).runs()) == 1
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.skipif(os.sep == "\\", reason="it is between directories there")
+def test_a_path_with_a_backslash(tmp_path: Path) -> None:
+    """Delta would take it for a slash."""
+    with pytest.raises(PipelineError, match="which Delta takes for another"):
+        commit(tmp_path / "a\\b")
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("name", ["a b", "a%b", "100%", "%zz", "a#b", "a?b", "a[b]", "ü", "a+b"])
+def test_paths_with_special_characters(tmp_path: Path, name: str) -> None:
+    """A lake is where its path says, and all that reads and writes it agrees."""
+    lake = tmp_path / name
+    first, last = commit(lake), commit(lake)
+    assert (seen(lake, first), seen(lake)) == ([first] * 2, [last] * 2)
+    assert compact_tables(Lake(str(lake))) == (2, 2)
+    assert Lake(lake.as_uri()).vacuum(0) == 2
+    with duckdb_engine(Lake(str(lake)), Lake(str(lake)).all_parts()) as engine:
+        assert engine.query("SELECT capture_set FROM links").to_pylist() == [{"capture_set": last}]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_many_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
