@@ -83,7 +83,7 @@ class Stored(NamedTuple):
             texts = [fields[name] for name in ("source", "set", "run", "terms", "code")]
             others = tuple((str(name), int(size), str(identity)) for name, size, identity in fields["others"])
             paths = frozenset(str(path) for path in fields["open"])
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise NotLoaded("is damaged") from error
         source, name, run, terms, code = (str(text) for text in texts)
         return Stored(source, CaptureSet(name, files), others, run, paths, terms, code, state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import random
@@ -257,17 +258,25 @@ def of_another_version(state: bytes) -> bytes:
     return states.Stored.load(state)._replace(code="0.1.0 0123").dump()
 
 
+def nested(state: bytes) -> bytes:
+    """One whose lists are in each other deeper than anything can follow."""
+    start = len(states._MAGIC)
+    rest = b"[" * 100_000 + b"]" * 100_000 + b"\n"
+    return state[:start] + hashlib.sha256(rest).digest() + rest
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
         (lambda state: state[:-7], "is damaged"),
+        (nested, "is damaged"),
         (lambda state: state[:100] + b"!" + state[101:], "is damaged"),
         (lambda state: b"", "is no state"),
         (lambda state: b"PAR1" * 90, "is no state"),
         (hostile, "names posix.mkdir"),
         (of_another_version, "is of another version of amqpscope (0.1.0)"),
     ],
-    ids=["truncated", "damaged", "empty", "foreign", "hostile", "version"],
+    ids=["truncated", "nested", "damaged", "empty", "foreign", "hostile", "version"],
 )
 def test_a_state_that_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, line: str
