@@ -305,7 +305,8 @@ FURTHER_QUESTIONS: Final = (
         "examples",
         "Findings: the first two of each rule, product and certainty",
         "(SELECT * FROM (SELECT *, CAST(row_number() OVER (PARTITION BY rule, severity, certainty, product "
-        "ORDER BY time NULLS LAST, capture NULLS LAST, packet NULLS LAST, message) AS BIGINT) AS place, "
+        "ORDER BY time NULLS LAST, capture NULLS LAST, packet NULLS LAST, message, connection, peer) "
+        "AS BIGINT) AS place, "
         "count(*) OVER (PARTITION BY rule, severity, certainty, product) AS alike "
         f"FROM {_AT_FAULT}) g WHERE place <= 2) f",
         ("rule", "severity", "certainty", "product", "place"),

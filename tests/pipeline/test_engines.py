@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow as pa
 import pytest
 from support.closed_schemas import validator
 from support.commands import amqpscope
@@ -18,7 +20,8 @@ from support.lakes import CAPTURES, Reported, records, written
 
 from amqpscope.pipeline import PipelineError, engines, session
 from amqpscope.pipeline.lake import Lake
-from amqpscope.pipeline.questions import QUESTIONS
+from amqpscope.pipeline.questions import FURTHER_QUESTIONS, QUESTIONS
+from amqpscope.pipeline.schemas import TABLES
 
 SOURCES = [
     *sorted(CAPTURES.glob("r*.pcap"))[::3],
@@ -74,6 +77,28 @@ def test_times_are_exact(spark: Any, tmp_path: Path) -> None:
                 query = f"SELECT packet, {micros_of}(time) * 1000 + time_rest_ns AS exact FROM {table}"
                 found = engine.query(query).to_pylist()
                 assert found and all(row["exact"] == times[row["packet"]] for row in found)
+
+
+def test_examples_are_the_same_in_any_order() -> None:
+    """Findings that differ in nothing but the connection or the peer have an order, too."""
+    (examples,) = (question for question in FURTHER_QUESTIONS if question.name == "examples")
+    same = dict.fromkeys(TABLES["findings"].schema.names) | {"rule": "R", "message": "m"}
+    rows = [
+        same | {"capture_set": "set", "connection": f"a>b#{number}", "peer": peer}
+        for number in range(4)
+        for peer in ("server", "client")
+    ]
+    answers = []
+    for order in (rows, rows[::-1]):
+        with duckdb.connect(":memory:") as connection:
+            connection.register("findings", pa.Table.from_pylist(order, TABLES["findings"].schema))
+            connection.register("connections", TABLES["connections"].schema.empty_table())
+            answers.append(connection.sql(examples.sql).to_arrow_table().to_pylist())
+    assert answers[0] == answers[1]
+    assert [(row["connection"], row["peer"]) for row in answers[0]] == [
+        ("a>b#0", "client"),
+        ("a>b#0", "server"),
+    ]
 
 
 def test_percentiles_are_those_of_the_latencies(lake: Path) -> None:
