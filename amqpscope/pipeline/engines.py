@@ -100,6 +100,8 @@ class SparkEngine:
     def __init__(self, spark: "SparkSession", lake: Lake) -> None:
         self.tables = lake.tables()
         self._spark = spark
+        # As DuckDB: hours are of UTC, whatever the session had before.
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
         for name in (*self.tables, *(view.name for view in VIEWS.values() if view.table in self.tables)):
             table(spark, lake, name).createOrReplaceTempView(name)
 

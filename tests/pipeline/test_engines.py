@@ -79,6 +79,20 @@ def test_times_are_exact(spark: Any, tmp_path: Path) -> None:
                 assert found and all(row["exact"] == times[row["packet"]] for row in found)
 
 
+def test_hours_are_of_utc(spark: Any, lake: Path) -> None:
+    """Whatever time zone the session had, as by --conf."""
+    at = Lake(str(lake))
+    (hours,) = (question for question in QUESTIONS if question.name == "hours")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    try:
+        rows = engines.SparkEngine(spark, at).query(hours.sql)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    with engines.duckdb_engine(at, at.all_parts()) as by_duckdb:
+        same = by_duckdb.query(hours.sql)
+    assert rows.to_pylist() == same.to_pylist() and rows.schema.types == same.schema.types
+
+
 def test_examples_are_the_same_in_any_order() -> None:
     """Findings that differ in nothing but the connection or the peer have an order, too."""
     (examples,) = (question for question in FURTHER_QUESTIONS if question.name == "examples")
