@@ -68,7 +68,8 @@ class Lake:
     """A lake at a path or URL.
 
     as_of: the id of a run, or its beginning: readers see the tables as that run left them. "": the last run.
-    A reader sees one run, whichever are committed after its first look.
+    A reader sees one run, whichever are committed after its first look; of the table `runs`, the rows up to
+    that run.
     tags: readers see only rows with these tags, of all tables but `runs`.
     """
 
@@ -250,27 +251,37 @@ class Lake:
             self._delete_empty(f"{self._root}/{_STATE}")
 
     def dataset(self, name: str, parts: list[LakeFile]) -> Any:
-        """Files of a table as an Arrow dataset."""
+        """Files of a table as an Arrow dataset of the rows that readers see."""
         from pyarrow import dataset
 
-        found = dataset.FileSystemDataset.from_paths(
+        found = self._whole_dataset(name, parts)
+        for tag, value in self.only(name).items():
+            found = found.filter(dataset.field(tag) == value)
+        if name == RUNS.name:
+            found = found.filter(dataset.field("number") <= self.written().number)
+        return found
+
+    def _whole_dataset(self, name: str, parts: list[LakeFile]) -> Any:
+        """Files of a table as an Arrow dataset of all their rows."""
+        from pyarrow import dataset
+
+        return dataset.FileSystemDataset.from_paths(
             [f"{self._root}/{part.path}" for part in parts],
             schema=self.schema(name).schema,
             format=dataset.ParquetFileFormat(),
             filesystem=self._system,
             partitions=[in_partition(part.path) for part in parts] if LAKE_TABLES[name].partitioned else None,
         )
-        for tag, value in self.only(name).items():
-            found = found.filter(dataset.field(tag) == value)
-        return found
 
     def rows(self, name: str, parts: list[LakeFile]) -> list[dict[str, Any]]:
-        """All rows of files of a table."""
+        """All rows of files of a table; of other tables than `runs`, those that readers see."""
         with self.explained():
             local = isinstance(self._system, fs.LocalFileSystem)
             if self.only(name) or LAKE_TABLES[name].partitioned or not local:
                 # Of a dataset, Arrow reads several parts at a time: in an object store, each takes a request.
-                return [*self.dataset(name, parts).to_table().to_pylist()]
+                whole = name == RUNS.name
+                found = self._whole_dataset(name, parts) if whole else self.dataset(name, parts)
+                return [*found.to_table().to_pylist()]
             # Before Arrow makes a dataset, it imports pandas, which takes longer than to read a few parts.
             schema = self.schema(name).schema
             paths = [f"{self._root}/{part.path}" for part in parts]
@@ -443,7 +454,7 @@ class Lake:
         writer = PartWriter(self.place(f"{_STAGING}/{self._run}"), f"{run}-run")
         others = self._delta.files(RUNS.name)
         if notes.kind == COMPACT:
-            for batch in self.dataset(RUNS.name, others).to_batches():
+            for batch in self._whole_dataset(RUNS.name, others).to_batches():
                 writer.write(RUNS.name, batch)
             others = []
         writer.write(RUNS.name, row)
@@ -566,6 +577,8 @@ def table(spark: "SparkSession", lake: str | Lake, name: str, as_of: str = "") -
     found = _read(spark, at, parts, of, schema)
     for tag, value in at.only(name).items():
         found = found.where(found[tag] == value)
+    if name == RUNS.name:
+        found = found.where(found["number"] <= at.written().number)
     return found
 
 

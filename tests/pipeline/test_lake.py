@@ -237,6 +237,35 @@ def test_vacuum(tmp_path: Path) -> None:
         seen(lake, "nonsense")
 
 
+def test_runs_as_of_a_run(tmp_path: Path) -> None:
+    """Readers see the rows of `runs` up to their own run, also after all rows have come into one file."""
+    lake = tmp_path / "lake"
+    names = [commit(lake) for _ in range(3)]
+
+    def seen_runs(as_of: str = "") -> list[str]:
+        at = Lake(str(lake), as_of)
+        with duckdb_engine(at, at.all_parts()) as engine:
+            return [row["run"] for row in engine.query("SELECT run FROM runs ORDER BY number").to_pylist()]
+
+    for _ in range(2):
+        assert [seen_runs(run) for run in names] == [names[:1], names[:2], names]
+        assert seen_runs()[:3] == names
+        at = Lake(str(lake), names[0])
+        assert at.written().name == names[0] and [run.name for run in at.runs()][:3] == names
+        compact_tables(Lake(str(lake)))
+    at = Lake(str(lake))
+    last = at.written()
+    commit(lake)
+    assert max(at.dataset("runs", at.parts("runs")).to_table()["number"].to_pylist()) == last.number
+
+
+def test_runs_as_of_a_run_in_spark(spark: Any, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    first, _ = commit(lake), commit(lake)
+    assert [row["run"] for row in lakes.table(spark, str(lake), "runs", first).collect()] == [first]
+    assert lakes.table(spark, str(lake), "runs").count() == 2
+
+
 def test_compact(tmp_path: Path) -> None:
     """The same rows in fewer files; earlier runs can be read as before."""
     lake = tmp_path / "lake"
