@@ -96,7 +96,7 @@ class Workers:
                 reading, writing = os.pipe()
                 try:
                     with warnings.catch_warnings():
-                        # Python sees threads of libraries, which wait for work; see `may_fork` for its own.
+                        # Python also counts threads of libraries. They only wait for work; see `may_fork`.
                         warnings.simplefilter("ignore", DeprecationWarning)
                         pid = os.fork()
                     if pid == 0:
