@@ -288,6 +288,19 @@ def test_losses_that_once_cost_more(talk: str, layers: str, size: int, lost: Seg
     compare(wire(talk, layers), size, lost)
 
 
+@pytest.mark.parametrize("layers", ["TLS 1.3", "TLS 1.2, GCM", "TLS 1.2, CBC", "TLS 1.0"])
+@pytest.mark.parametrize("talk", TALKS)
+def test_octets_that_look_like_a_record(talk: str, layers: str) -> None:
+    """The rest of a record that lacks its header seems to begin a long record, which never ends."""
+    of = wire(talk, layers)
+    lost = [one for one in segments(of, 40) if one.first == 0][5:]
+    at = next(one.burst for one in lost if len(of.turns[one.burst].octets) > 46)
+    direction, octets = of.turns[at]
+    turns = list(of.turns)
+    turns[at] = Turn(direction, octets[:41] + b"\x17\3\3\x40\0" + octets[46:])
+    compare(of._replace(turns=turns), 40, Segment(at, 0, 40))
+
+
 def test_a_hole_in_a_compressed_message() -> None:
     """Its frame says where the next one begins, wherever segments end."""
     of = wire("1.0", "WebSocket, compressed")

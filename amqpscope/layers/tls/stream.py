@@ -302,8 +302,13 @@ class TlsStream(LayerStream):
         self.tear(self.given, SMALLEST, provenance.packet, provenance.time)
 
     def search(self) -> None:
-        """Look for a record that authenticates among the octets that are held."""
+        """Look for a record that authenticates among the octets that are held. Those of the last piece are
+        new: what was whole without them was tried before. What looks like a record and is not whole may be
+        none, so it holds up no other one.
+        """
         held = bytes(self.pending)
+        tried = self.pieces[-1][0] - self.at
+        begun = len(held)
         pos = 0
         while True:
             match = LIKELY.search(held, pos)
@@ -313,17 +318,18 @@ class TlsStream(LayerStream):
             pos = match.start()
             if len(held) - pos < HEADER:
                 break
-            size = HEADER + (held[pos + 3] << 8 | held[pos + 4])
             if plausible(held, pos):
+                size = HEADER + (held[pos + 3] << 8 | held[pos + 4])
                 if len(held) - pos < size:
-                    break
-                before = held[max(pos - _BEFORE, 0) : pos]
-                content = self.open(held[pos : pos + HEADER], held[pos + HEADER : pos + size], before)
-                if content is not None:
-                    self.found(held, pos, size, content)
-                    return
+                    begun = min(begun, pos)
+                elif pos + size > tried:
+                    before = held[max(pos - _BEFORE, 0) : pos]
+                    content = self.open(held[pos : pos + HEADER], held[pos + HEADER : pos + size], before)
+                    if content is not None:
+                        self.found(held, pos, size, content)
+                        return
             pos += 1
-        kept = max(pos - _BEFORE, 0)
+        kept = max(min(pos, begun) - _BEFORE, 0)
         self.missing += kept
         self.pending = bytearray(held[kept:])
         self.at += kept
