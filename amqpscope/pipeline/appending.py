@@ -181,7 +181,7 @@ def _cut(lake: Lake, added: Addition) -> tuple[str, ...]:
         if not parts:
             continue
         columns = [one for one in ("capture_set", "capture") if one in LAKE_TABLES[table].schema.names]
-        with lake.explained():
+        with lake.directory.explained():
             rows = lake.dataset(table, parts).to_table(columns=columns).group_by(columns).aggregate([])
         for row in rows.to_pylist():
             name, capture = row["capture_set"], row.get("capture")
@@ -512,7 +512,7 @@ def kept_files(
                 kept[name].append(file)
                 continue
             writer = PartWriter(staging, f"{stem}-{name}-{number}", tags)
-            with lake.explained():
+            with lake.directory.explained():
                 for batch in lake.dataset(name, [file]).to_batches(filter=stays):
                     if batch.num_rows:
                         writer.write(name, batch)

@@ -62,7 +62,7 @@ def _groups(files: list[LakeFile]) -> list[list[LakeFile]]:
 
 def _together(lake: Lake, name: str, files: list[LakeFile], writer: PartWriter) -> list[LakeFile]:
     """Write the rows of files of a table into one file."""
-    with lake.explained():
+    with lake.directory.explained():
         for batch in lake.dataset(name, files).to_batches():
             if batch.num_rows:
                 writer.write(name, batch)

@@ -9,13 +9,18 @@ The rows of its last run become those of the Delta tables.
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import fs
 
+from amqpscope.pipeline.arrow_values import scalar_of
 from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.parts import batches_of_part
 from amqpscope.pipeline.runs import REPLACE, RunNotes
-from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.schemas import SMALL, TABLES
 
 __all__ = ["LakeBefore"]
 
@@ -66,7 +71,22 @@ class LakeBefore:
         return manifest["run"], RunNotes(REPLACE, tables), parts
 
     def remains(self) -> list[str]:
-        """What is to be deleted when its files have been moved, the manifest last."""
+        """What is to be deleted in the lake when its files have been moved, the manifest last."""
         found = [str(file.base_name) for file in self._system.get_file_info(fs.FileSelector(self._root))]
         others = sorted(name for name in found if _OTHERS.fullmatch(name))
-        return [f"{self._root}/{name}" for name in [*others, _MANIFEST]]
+        return [*others, _MANIFEST]
+
+    def batches(self, path: str, table: str) -> Iterator[pa.RecordBatch]:
+        """The rows of a file of a table, as `read` names it, with the columns that the table has now."""
+        yield from batches_of_part(self._system, f"{self._root}/{path}", TABLES[table].schema, _with_rests)
+
+
+def _with_rests(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch, for each time in nanoseconds since 1970 with what that has beyond the microseconds."""
+    for name in batch.schema.names:
+        column = name.removesuffix("_ns")
+        if column != name and column in batch.schema.names:
+            micros = pc.multiply(batch.column(column).view(pa.int64()), scalar_of(1000, pa.int64()))
+            rest = pc.cast(pc.subtract(batch.column(name), micros), SMALL)
+            batch = batch.append_column(f"{column}_rest_ns", rest)
+    return batch

@@ -51,7 +51,7 @@ def _found(lake: Lake) -> Earlier:
     run = lake.written()
     fingerprints: frozenset[str] | None = None
     diagnoses: frozenset[tuple[str | None, ...]] | None = None
-    with lake.explained():
+    with lake.directory.explained():
         if "findings" in run.versions:
             table = lake.dataset("findings", lake.parts("findings")).to_table(columns=["fingerprint"])
             fingerprints = frozenset(pc.unique(table["fingerprint"]).to_pylist())

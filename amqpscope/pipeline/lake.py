@@ -18,23 +18,19 @@ that the last row of `runs` names. Files that nothing names any more are deleted
 else: a data frame that was made before a commit can be read after it.
 """
 
-import contextlib
-import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-import pyarrow as pa
 from pyarrow import fs
 
 from amqpscope.pipeline.arrow_values import rows_of
 from amqpscope.pipeline.conversion import LakeBefore
 from amqpscope.pipeline.delta import DeltaTables
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.inputs import file_system, plain, shown
+from amqpscope.pipeline.lake_directory import STATE, LakeDirectory
 from amqpscope.pipeline.lease import LEASE, Lease
 from amqpscope.pipeline.parts import (
     LakeFile,
@@ -55,13 +51,6 @@ if TYPE_CHECKING:
 __all__ = ["Lake", "table"]
 
 _STAGING = "_staging"
-_STATE = "_state"
-
-MAX_STATE_FILE = 512 * 1024 * 1024
-"""Octets of the largest file that is taken for a state."""
-
-_ATTEMPTS = 5
-"""How often a directory is tried to be deleted that others write into."""
 
 
 class Lake:
@@ -74,13 +63,13 @@ class Lake:
     """
 
     def __init__(self, path: str, as_of: str = "", tags: Mapping[str, str] = MappingProxyType({})) -> None:
-        if not path:
-            raise PipelineError("the name of the lake is empty: give a directory or a URL")
-        self.path = plain(path if path.endswith("://") else path.rstrip("/") or path)
-        self.name = shown(self.path)
-        with self.explained():
-            self._system, self._root = file_system(self.path)
-            self._delta = DeltaTables(self._whole(), self._system, self.name)
+        self.directory = LakeDirectory(path)
+        self.path = self.directory.path
+        self.name = self.directory.name
+        self._system = self.directory.system
+        self._root = self.directory.root
+        with self.directory.explained():
+            self._delta = DeltaTables(self.directory.whole(), self._system, self.name)
         self._as_of = as_of
         self.tags = tags
         self._runs_known: set[LakeFile] = set()  # files of `runs` that were read
@@ -95,12 +84,6 @@ class Lake:
         self._held = False  # the lease is ours between runs, too
         self._made = False  # by us, and nothing was committed to it
 
-    def for_spark(self) -> str | None:
-        """What Spark calls the lake; None if Spark, as it is installed, cannot open it."""
-        if isinstance(self._system, fs.LocalFileSystem):
-            return self._root
-        return self.path if self.path.startswith("hdfs://") else None
-
     def empty(self) -> bool:
         """Whether nothing has been committed to it, also not by an earlier version of amqpscope."""
         return not self.runs() and not self._before().there()
@@ -111,14 +94,14 @@ class Lake:
 
     def run_rows(self) -> list[dict[str, Any]]:
         """The rows of `runs`, in the order of their commits; [] if there is no lake."""
-        with self.explained():
+        with self.directory.explained():
             if self._system.get_file_info(f"{self._root}/{RUNS.name}").type == fs.FileType.NotFound:
                 return []
-        files = set(self._delta.files(RUNS.name))
-        if not files >= self._runs_known:
-            self._runs_known, self._run_rows = set(), []
-        # No file is ever written twice, and each run adds one: only new ones are read.
-        self._run_rows += self.rows(RUNS.name, sorted(files - self._runs_known))
+            files = set(self._delta.files(RUNS.name))
+            if not files >= self._runs_known:
+                self._runs_known, self._run_rows = set(), []
+            # No file is ever written twice, and each run adds one: only new ones are read.
+            self._run_rows += self._all_rows(RUNS.name, sorted(files - self._runs_known))
         self._runs_known = files
         return sorted(self._run_rows, key=lambda row: row["number"])
 
@@ -214,42 +197,6 @@ class Lake:
         """The paths of the files of all tables."""
         return frozenset(file.path for files in self.all_parts().values() for file in files)
 
-    def states(self) -> list[str]:
-        """The names of all states."""
-        with self.explained():
-            selector = fs.FileSelector(f"{self._root}/{_STATE}", allow_not_found=True)
-            return sorted(str(file.base_name) for file in self._system.get_file_info(selector))
-
-    def state(self, name: str) -> bytes | None:
-        """The octets of a state; None if there is none, or it is too large to be one."""
-        path = f"{self._root}/{_STATE}/{name}"
-        with self.explained():
-            found = self._system.get_file_info(path)
-            if found.type != fs.FileType.File or found.size > MAX_STATE_FILE:
-                return None
-            with self._system.open_input_stream(path) as stream:
-                return bytes(stream.read())
-
-    def keep_state(self, name: str, octets: bytes) -> None:
-        """Write a state, in place of the one of that name. On this machine, nobody else may read it."""
-        path = f"{self._root}/{_STATE}/{name}"
-        with self.explained():
-            self._system.create_dir(f"{self._root}/{_STATE}", recursive=True)
-            if not isinstance(self._system, fs.LocalFileSystem):
-                with self._system.open_output_stream(path) as stream:
-                    stream.write(octets)
-                return
-            begun = f"{path}.{uuid.uuid4().hex[:12]}"
-            with open(os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(octets)
-            os.replace(begun, path)
-
-    def forget_state(self, name: str) -> None:
-        """Delete a state."""
-        with self.explained():
-            self._delete(f"{self._root}/{_STATE}/{name}")
-            self._delete_empty(f"{self._root}/{_STATE}")
-
     def dataset(self, name: str, parts: list[LakeFile]) -> Any:
         """Files of a table as an Arrow dataset of the rows that readers see."""
         from pyarrow import dataset
@@ -274,28 +221,22 @@ class Lake:
         )
 
     def rows(self, name: str, parts: list[LakeFile]) -> list[dict[str, Any]]:
-        """All rows of files of a table; of other tables than `runs`, those that readers see."""
-        with self.explained():
-            local = isinstance(self._system, fs.LocalFileSystem)
-            if self.only(name) or LAKE_TABLES[name].partitioned or not local:
-                # Of a dataset, Arrow reads several parts at a time: in an object store, each takes a request.
-                whole = name == RUNS.name
-                found = self._whole_dataset(name, parts) if whole else self.dataset(name, parts)
-                return [*found.to_table().to_pylist()]
-            # Before Arrow makes a dataset, it imports pandas, which takes longer than to read a few parts.
-            schema = self.schema(name).schema
-            paths = [f"{self._root}/{part.path}" for part in parts]
-            batches = (batch for path in paths for batch in batches_of_part(self._system, path, schema))
-            return [row for batch in batches for row in rows_of(batch)]
+        """The rows of files of a table that readers see."""
+        with self.directory.explained():
+            if name == RUNS.name or self.only(name) or LAKE_TABLES[name].partitioned:
+                return [*self.dataset(name, parts).to_table().to_pylist()]
+            return self._all_rows(name, parts)
 
-    @contextlib.contextmanager
-    def explained(self) -> Iterator[None]:
-        """Raise PipelineError, in one line, for what pyarrow and the file system raise."""
-        try:
-            yield
-        except (OSError, pa.ArrowException) as error:
-            line = (str(error).splitlines() or [type(error).__name__])[0]
-            raise PipelineError(f"{self.name}: {line}") from error
+    def _all_rows(self, name: str, parts: list[LakeFile]) -> list[dict[str, Any]]:
+        """All rows of files of a table that is not partitioned."""
+        if not isinstance(self._system, fs.LocalFileSystem):
+            # Of a dataset, Arrow reads several parts at a time: in an object store, each takes a request.
+            return [*self._whole_dataset(name, parts).to_table().to_pylist()]
+        # Before Arrow makes a dataset, it imports pandas, which takes longer than to read a few parts.
+        schema = self.schema(name).schema
+        paths = [f"{self._root}/{part.path}" for part in parts]
+        batches = (batch for path in paths for batch in batches_of_part(self._system, path, schema))
+        return [row for batch in batches for row in rows_of(batch)]
 
     def troubles(self) -> list[tuple[str, str, str]]:
         """The inputs that were not read, or not to the end: capture, reason, detail."""
@@ -304,16 +245,16 @@ class Lake:
 
     def refuse(self) -> None:
         """Raise PipelineError if no run may begin: a directory of something else, or another run at work."""
-        with self.explained():
+        with self.directory.explained():
             self._refuse_others()
-            if self._system.get_file_info(self._root).type != fs.FileType.NotFound:
+            if self.directory.exists():
                 self._lease.refuse_if_held(_new_run())
 
     def hold(self) -> None:
         """Let no one else write until `release`, also between the runs of this object. PipelineError: see
         `refuse`.
         """
-        with self.explained():
+        with self.directory.explained():
             self._refuse_others()
             self._make_root()
             self._lease.take(_new_run())
@@ -322,7 +263,7 @@ class Lake:
     def check(self) -> None:
         """Behind `hold`: raise PipelineError if another run has taken the lake over since then."""
         if self._held:
-            with self.explained():
+            with self.directory.explained():
                 self._lease.check()
 
     def release(self) -> None:
@@ -331,10 +272,10 @@ class Lake:
         self._held = False
         self._lease.release()
         if self._made:
-            self._delete_empty(self._root)
+            self.directory.delete_empty()
 
     def _make_root(self) -> None:
-        self._made = self._made or self._system.get_file_info(self._root).type == fs.FileType.NotFound
+        self._made = self._made or not self.directory.exists()
         self._system.create_dir(self._root, recursive=True)
 
     def begin(self) -> tuple[str, str]:
@@ -344,7 +285,7 @@ class Lake:
         """
         run = _new_run()
         try:
-            with self.explained():
+            with self.directory.explained():
                 self._refuse_others()
                 self._make_root()
                 if self._held:
@@ -354,21 +295,21 @@ class Lake:
                 self._run = run
                 self._read = None
                 self._began = time.monotonic()
-                self._delete(f"{self._root}/{_STAGING}")
+                self.directory.delete(_STAGING)
                 self._system.create_dir(f"{self._root}/{_STAGING}/{run}", recursive=True)
                 self._convert()
                 self._mend()
         except PipelineError:
             self.abandon()
             raise
-        return run, self.place(f"{_STAGING}/{run}")
+        return run, self.directory.place(f"{_STAGING}/{run}")
 
     def _refuse_others(self) -> None:
         found = {
             str(file.base_name)
             for file in self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
         }
-        own = all(name in (_STAGING, _STATE) or name.startswith(LEASE) for name in found)
+        own = all(name in (_STAGING, STATE) or name.startswith(LEASE) for name in found)
         if own or self._before().there():
             return
         if RUNS.name not in found or self._delta.open(RUNS.name) is None:
@@ -376,17 +317,6 @@ class Lake:
         runs = self.runs()
         if runs:
             self._of_this_version(runs[-1])
-
-    def _whole(self) -> str:
-        """The path of the lake from the root on, or its URL."""
-        return self.path if "://" in self.path else os.path.abspath(self.path)
-
-    def place(self, path: str) -> str:
-        """The path, from the root on, or URL of something in the lake. path: below it."""
-        if "://" not in self.path:
-            return f"{self._whole()}/{path}"  # a worker may have another working directory
-        address, mark, options = self.path.partition("?")
-        return f"{address.rstrip('/')}/{quote(path, safe='/=')}{mark}{options}"
 
     def _mend(self) -> None:
         """Let each table have the files that the last run left there, also if a later run has died."""
@@ -416,7 +346,7 @@ class Lake:
         kept: files that stay in a table.
         """
         try:
-            with self.explained():
+            with self.directory.explained():
                 self._lease.check()
                 runs = self.runs()
                 if (runs[-1] if runs else None) != self._base:
@@ -451,7 +381,7 @@ class Lake:
             elif self._delta.open(name) is not None:
                 self._delta.commit(of, [], self._number)
         row = run_row(run, self._number, notes, tables, time.monotonic() - self._began)
-        writer = PartWriter(self.place(f"{_STAGING}/{self._run}"), f"{run}-run")
+        writer = PartWriter(self.directory.place(f"{_STAGING}/{self._run}"), f"{run}-run")
         others = self._delta.files(RUNS.name)
         if notes.kind == COMPACT:
             for batch in self._whole_dataset(RUNS.name, others).to_batches():
@@ -476,14 +406,14 @@ class Lake:
             self._number = 1 + max(self._delta.number(self._delta.open(name)) for name in LAKE_TABLES)
             self._delta.make(RUNS)
             staging = f"{_STAGING}/{self._run}"
-            writer = PartWriter(self.place(staging), f"{run}-converted")
+            writer = PartWriter(self.directory.place(staging), f"{run}-converted")
             for source, name in parts:
-                for batch in batches_of_part(self._system, f"{self._root}/{source}", TABLES[name].schema):
+                for batch in before.batches(source, name):
                     writer.write(name, batch)
             placed = [self._move(f"{staging}/{part.path}", part) for part in writer.close()]
             self._publish(run, placed, notes)
         for path in before.remains():
-            self._delete(path)
+            self.directory.delete(path)
 
     def vacuum(self, hours: int) -> int:
         """Delete the files that no table has had for so many hours, and states of which no use can be made;
@@ -508,34 +438,13 @@ class Lake:
         """
         if not self._run:
             return
-        self._delete(f"{self._root}/{_STAGING}/{self._run}")
-        self._delete_empty(f"{self._root}/{_STAGING}")
+        self.directory.delete(f"{_STAGING}/{self._run}")
+        self.directory.delete_empty(_STAGING)
         if self._held:
             return
         self._lease.release()
         if self._made:
-            self._delete_empty(self._root)
-
-    def _delete(self, path: str) -> None:
-        """Delete a directory with all that is in it, or a file, if it is there."""
-        for _ in range(_ATTEMPTS):
-            try:
-                if self._system.get_file_info(path).type == fs.FileType.File:
-                    self._system.delete_file(path)
-                else:
-                    self._system.delete_dir(path)
-            except FileNotFoundError:
-                break
-            except OSError:
-                continue  # something came into it meanwhile
-            break
-
-    def _delete_empty(self, directory: str) -> None:
-        with contextlib.suppress(OSError):
-            if isinstance(self._system, fs.LocalFileSystem):
-                os.rmdir(directory)
-            elif not self._system.get_file_info(fs.FileSelector(directory)):
-                self._system.delete_dir(directory)
+            self.directory.delete_empty()
 
 
 def _new_run() -> str:
@@ -586,9 +495,9 @@ def _read(
     spark: "SparkSession", at: Lake, parts: list[LakeFile], of: TableSchema, schema: Any
 ) -> "DataFrame":
     """The rows of files of a table."""
-    root = at.for_spark()
+    root = at.directory.for_spark()
     if root is None:
-        tasks = reading_tasks(parts, at.place)
+        tasks = reading_tasks(parts, at.directory.place)
         numbers = spark.range(0, len(tasks), 1, len(tasks))
         return numbers.mapInArrow(PartReader(tasks, of.schema), schema)
     reader = spark.read.schema(schema).option("basePath", f"{root}/{of.name}")

@@ -288,23 +288,22 @@ class PartReader:
                     yield from batches_of_part(system, inner, self._schema)
 
 
-def batches_of_part(system: fs.FileSystem, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a part. A column that the part lacks is null, unless it follows from others."""
+def batches_of_part(
+    system: fs.FileSystem,
+    path: str,
+    schema: pa.Schema,
+    prepare: Callable[[pa.RecordBatch], pa.RecordBatch] = lambda batch: batch,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a part. A column that the part lacks is null. prepare: what is done to each batch first."""
     with system.open_input_file(path) as file:
         for batch in pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE):
-            yield pa.RecordBatch.from_arrays([_column(batch, field) for field in schema], schema=schema)
-
-
-def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-    names = batch.schema.names
-    if field.name in names:
-        return batch.column(field.name)
-    before = field.name.replace("_rest_ns", "_ns")  # until version 3: the time in nanoseconds since 1970
-    if before not in names:
-        return pa.nulls(batch.num_rows, field.type)
-    micros = batch.column(field.name.removesuffix("_rest_ns")).view(pa.int64())
-    whole = pc.multiply(micros, scalar_of(1000, pa.int64()))
-    return pc.cast(pc.subtract(batch.column(before), whole), field.type)
+            batch = prepare(batch)
+            there = batch.schema.names
+            columns = [
+                batch.column(field.name) if field.name in there else pa.nulls(batch.num_rows, field.type)
+                for field in schema
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def in_partition(path: str) -> pc.Expression:

@@ -134,7 +134,7 @@ class States:
             if "." in name:
                 continue  # whoever wrote it has died
             try:
-                octets = self._lake.state(name)
+                octets = self._lake.directory.state(name)
                 if octets is None:
                     continue
                 stored = Stored.load(octets)
@@ -155,7 +155,7 @@ class States:
 
     def _of(self, source: str) -> list[str]:
         """The names of the states of this set."""
-        return [name for name in self._lake.states() if name.startswith(_name(source))]
+        return [name for name in self._lake.directory.states() if name.startswith(_name(source))]
 
     def refuse(self, source: str, why: str) -> None:
         """Say why the state of a set is not used."""
@@ -173,13 +173,13 @@ class States:
         """Write the state of a set. run, opened: the last run with rows of it. octets: of its process."""
         self.check()
         stored = Stored(source, one, tuple(others), run, opened, self._digest, _code(), octets)
-        self._lake.keep_state(_named(source, run), stored.dump())
+        self._lake.directory.keep_state(_named(source, run), stored.dump())
 
     def settle(self, source: str, run: str) -> None:
         """Delete all states of a set but that of this run, which was committed."""
         for name in self._of(source):
             if name != _named(source, run):
-                self._lake.forget_state(name)
+                self._lake.directory.forget_state(name)
 
 
 def _belongs(lake: Lake, stored: Stored) -> bool:
@@ -195,9 +195,9 @@ def _belongs(lake: Lake, stored: Stored) -> bool:
 def opened(lake: Lake) -> frozenset[str]:
     """The paths of the files with open rows that states go on from."""
     found: set[str] = set()
-    for name in lake.states():
+    for name in lake.directory.states():
         try:
-            octets = lake.state(name)
+            octets = lake.directory.state(name)
             if octets is not None:
                 found |= Stored.load(octets).open
         except NotLoaded:
@@ -208,14 +208,14 @@ def opened(lake: Lake) -> frozenset[str]:
 def sweep(lake: Lake) -> int:
     """Delete the states that go on from no rows of the lake; gives how many."""
     gone = 0
-    for name in lake.states():
+    for name in lake.directory.states():
         try:
-            octets = lake.state(name)
+            octets = lake.directory.state(name)
             used = octets is not None and _used(lake, Stored.load(octets))
         except NotLoaded:
             used = False
         if not used:
-            lake.forget_state(name)
+            lake.directory.forget_state(name)
             gone += 1
     return gone
 

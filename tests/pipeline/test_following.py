@@ -459,7 +459,7 @@ def test_states_of_files_that_follow_one_another(
     ]:
         (tmp_path / "in" / name).write_bytes(octets)
         turn(watch)
-        fits.append([name.rpartition("-")[2] for name in lake.states()] == [lake.runs()[-1].name])
+        fits.append([name.rpartition("-")[2] for name in lake.directory.states()] == [lake.runs()[-1].name])
     assert fits == [False, False, False, True, True]
 
 

@@ -30,6 +30,7 @@ from amqpscope.pipeline.compaction import compact_tables
 from amqpscope.pipeline.delta import DeltaTables
 from amqpscope.pipeline.engines import duckdb_engine
 from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.lake_directory import LakeDirectory
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.runs import COMPACT, REPLACE, RunNotes
 from amqpscope.pipeline.schemas import TABLES
@@ -176,7 +177,7 @@ class Dying:
 
 STEPS = (
     (Lake, "_move"),
-    (Lake, "_delete"),
+    (LakeDirectory, "delete"),
     (DeltaTables, "make"),
     (DeltaTables, "commit"),
     (DeltaTable, "create_write_transaction"),
@@ -290,13 +291,13 @@ def test_what_is_known_of_a_lake_is_not_read_again(tmp_path: Path, monkeypatch: 
     lake = tmp_path / "lake"
     commit(lake)
     one = Lake(str(lake))
-    real, read = one.rows, list[int]()
+    real, read = one._all_rows, list[int]()
 
     def rows(name: str, files: list[LakeFile]) -> list[dict[str, Any]]:
         read.append(len(files))
         return real(name, files)
 
-    monkeypatch.setattr(one, "rows", rows)
+    monkeypatch.setattr(one, "_all_rows", rows)
     for kind in (REPLACE, REPLACE, COMPACT, REPLACE):
         commit(lake, kind=kind)
         assert one.run_rows() == Lake(str(lake)).run_rows() and one.runs()[-1] == Lake(str(lake)).written()
@@ -350,7 +351,7 @@ def test_a_lake_of_the_time_before(tmp_path: Path) -> None:
 
 
 def test_a_log_names_no_file_of_others(tmp_path: Path) -> None:
-    tables = DeltaTables(str(tmp_path), Lake(str(tmp_path))._system, "lake")
+    tables = DeltaTables(str(tmp_path), LakeDirectory(str(tmp_path)).system, "lake")
     for number, path in enumerate(("../../other.parquet", "/etc/part-1.parquet", "s3://x/part-1.parquet"), 1):
         tables.commit(TABLES["files"], [LakeFile("files", f"files/{path}", 1, 1)], number)
         with pytest.raises(PipelineError, match="is no file that amqpscope has written"):
@@ -361,7 +362,7 @@ def test_a_log_names_no_file_of_others(tmp_path: Path) -> None:
 
 def test_a_number_is_committed_once(tmp_path: Path) -> None:
     """So the same batch twice is refused, and so is a run that another one has overtaken."""
-    tables = DeltaTables(str(tmp_path), Lake(str(tmp_path))._system, "lake")
+    tables = DeltaTables(str(tmp_path), LakeDirectory(str(tmp_path)).system, "lake")
     one, two = (
         LakeFile("files", "files/part-1.parquet", 1, 1),
         LakeFile("files", "files/part-2.parquet", 1, 1),
