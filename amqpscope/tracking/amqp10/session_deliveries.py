@@ -3,8 +3,8 @@
 Sources: transport.xml, "Transferring a Message", disposition.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection
-from itertools import islice
 from typing import Any, Final
 
 from amqpscope.limits import MAX_STATED, MAX_UNPROVED
@@ -87,8 +87,10 @@ class ReceivedDeliveries:
     def __init__(self) -> None:
         # The newest delivery with a new delivery-id.
         self.newest: i64 = UNKNOWN
-        # The latest of these, oldest first: where in the peer's stream the first transfer of each ended.
-        self.ends: dict[int, int] = {}
+        # The latest of these, in ascending order.
+        self.numbers: list[int] = []
+        # Where in the peer's stream the first transfer of each of them ended.
+        self.ends: list[int] = []
         # Deliveries without a delivery-id since the last that had one.
         self.unnumbered: i64 = 0
         # Those that this end has settled.
@@ -105,19 +107,16 @@ class ReceivedDeliveries:
         self.resuming: bool = False
 
     def add(self, delivery_id: i64, end: i64) -> None:
-        """The first transfer of a delivery with a new id is received; it ends at `end`."""
-        ends = self.ends
-        if ends:
+        """The first transfer of a delivery is received; it ends at `end`. Its id is none up to the newest."""
+        if self.numbers:
             delivery_id = nearest(delivery_id, self.newest)
         self.newest = delivery_id
-        number = int(delivery_id)
-        if number in ends:
-            del ends[number]
-        ends[number] = int(end)
+        self.numbers.append(delivery_id)
+        self.ends.append(end)
         self.unnumbered = 0
-        if len(ends) > MAX_UNPROVED:
-            for old in list(islice(ends, MAX_UNPROVED // 2)):
-                del ends[old]
+        if len(self.numbers) > MAX_UNPROVED:
+            del self.numbers[: MAX_UNPROVED // 2]
+            del self.ends[: MAX_UNPROVED // 2]
 
     def last(self) -> i64:
         """The id of the newest delivery, UNKNOWN if there was none."""
@@ -125,7 +124,7 @@ class ReceivedDeliveries:
 
     def number(self, delivery_id: i64) -> i64:
         """The count that a delivery-id of the peer's stands for, UNKNOWN if it has not sent that many."""
-        if not self.ends:
+        if not self.numbers:
             return UNKNOWN
         number = nearest(delivery_id, self.newest)
         if number > self.newest:
@@ -141,9 +140,13 @@ class ReceivedDeliveries:
 
     def end_of(self, delivery_id: i64) -> i64:
         """Where the first transfer of a delivery ended, -1 if it is not known."""
-        if not self.ends:
+        if not self.numbers:
             return -1
-        return self.ends.get(int(nearest(delivery_id, self.newest)), -1)
+        number = int(nearest(delivery_id, self.newest))
+        place = bisect_left(self.numbers, number)
+        if place < len(self.numbers) and self.numbers[place] == number:
+            return self.ends[place]
+        return -1
 
     def hold(self, link: LinkEnd, transfer: Transfer, new: bool) -> None:
         """A transfer is received on a link whose deliveries are watched; new: with a delivery-id that is.
@@ -203,7 +206,7 @@ class ReceivedDeliveries:
     def dump(self, links: ObjectIds) -> tuple[object, ...]:
         """All of it as plain values, links by number."""
         return (
-            (int(self.newest), tuple(self.ends.items()), int(self.unnumbered)),
+            (int(self.newest), tuple(self.numbers), tuple(self.ends), int(self.unnumbered)),
             (self.settled.dump(), self.resuming),
             tuple(
                 (number, dump_value(state), self.stated_at[number]) for number, state in self.stated.items()
@@ -217,9 +220,9 @@ class ReceivedDeliveries:
         """The object of what `dump` returned."""
         received = ReceivedDeliveries()
         ids, settled, stated, held, aborted = state
-        received.newest = ids[0]
-        received.ends = dict(ids[1])
-        received.unnumbered = ids[2]
+        received.newest, numbers, ends, received.unnumbered = ids
+        received.numbers = list(numbers)
+        received.ends = list(ends)
         received.settled = Spans.load(settled[0])
         received.resuming = settled[1]
         received.stated = {number: load_value(outcome) for number, outcome, _ in stated}
