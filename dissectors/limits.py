@@ -33,7 +33,7 @@ RESYNC_WINDOW: Final = 64 * 1024
 complete. Performatives of real peers are below 4 KiB; frames with payload need no more than those."""
 
 GUESSED_OCTETS: Final = 1024 * 1024
-"""Octets of AMQP 0-9-1 behind a boundary that was found by searching, in which what is wrong accuses nobody:
+"""Octets behind a boundary that was found by searching, in which what is wrong proves nothing:
 the boundary may lie in the body of a message, and what is read there ends with it. Eight times the largest
 frame that brokers propose."""
 

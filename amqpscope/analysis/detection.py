@@ -15,6 +15,7 @@ AMQP than the connection has, is `foreign` to it. Its octets are counted, too.
 from typing import Any, Final
 
 from amqpscope.limits import MAX_UNDECIDED
+from amqpscope.model.records import dump_frame, load_frame
 from amqpscope.protocols import PROTOCOLS, detected, label
 from amqpscope.protocols.detect import detect, detect_header, detect_midstream
 from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNDECODED, UNKNOWN
@@ -359,7 +360,7 @@ class Detection:
             (self.protocol, self.expected),
             (self.started, self.whole, self.resting),
             (self.held, int(self.held_octets), int(self.searched), int(self.origin), int(self.headed)),
-            tuple(probe.dump() for probe in self.probes),
+            tuple((probe.dump(), tuple(dump_frame(one) for one in probe.frames)) for probe in self.probes),
             None if self.foreign is None else self.foreign.dump(),
         )
 
@@ -373,9 +374,12 @@ class Detection:
         detection.held, detection.held_octets, detection.searched = held, octets, searched
         detection.origin, detection.headed = origin, headed
         if probes:
-            detection.probes = tuple(
-                known.load_decoder(probe) for probe, known in zip(probes, detected(), strict=True)
-            )
+            loaded = []
+            for (probe, frames), known in zip(probes, detected(), strict=True):
+                decoder = known.load_decoder(probe)
+                decoder.frames = [load_frame(frame) for frame in frames]
+                loaded.append(decoder)
+            detection.probes = tuple(loaded)
         if foreign is not None:
             detection.foreign = ForeignDecoder.load(foreign)
         return detection

@@ -36,7 +36,14 @@ class HeadStream(LayerStream):
 
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         if not self.transparent:
+            own: i64 = self.origin + self.size
+            if offset + size < own:
+                return  # the head goes on behind the hole
             self.unwrap()
+            size -= max(own - offset, 0)
+            offset = max(offset, own)
+            if size == 0:
+                return
         self.above.gap(offset, size, packet, time)
 
     def tear(self, offset: i64, size: i64, packet: i64, time: i64) -> None:

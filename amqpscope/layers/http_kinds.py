@@ -41,12 +41,21 @@ class ConnectKind(LayerKind):
 
     def begins(self, first: LayerOpening, second: LayerOpening) -> i64:
         verdict: i64 = _begins(b"CONNECT ", first, second)
+        if verdict == NONE and _unanswered(first, second) >= 0:
+            return BEGINS
         if verdict != BEGINS:
             return verdict
         response = _exchange(b"CONNECT ", first, second).response
         return BEGINS if response.status // 100 == 2 or _refusal_size(response) >= 0 else NONE
 
     def layer(self, first: LayerOpening, second: LayerOpening, context: LayerContext) -> Layer:
+        lost = _unanswered(first, second)
+        if lost >= 0:
+            # Of the response only what came before the hole is taken off.
+            asking, answering = (first, second) if lost == 0 else (second, first)
+            asked, answered = (head_of(asking.octets) or NO_HEAD).size, len(answering.octets)
+            context.notes.add("capture/connect", 0, 0, "the answer of an HTTP proxy was not captured")
+            return ConnectLayer(asked, answered) if lost == 0 else ConnectLayer(answered, asked)
         exchange = _exchange(b"CONNECT ", first, second)
         refusal = _refusal_size(exchange.response)
         if refusal >= 0:
@@ -67,6 +76,19 @@ class ConnectKind(LayerKind):
         for stream, its in zip(layer.heads, state, strict=True):
             stream.restore(its)
         return layer
+
+
+def _unanswered(first: LayerOpening, second: LayerOpening) -> int:
+    """The direction of a whole request for a tunnel whose response is torn or lost; -1 for none."""
+    if first.passed or second.passed:
+        return -1
+    for number, (client, server) in enumerate(((first, second), (second, first))):
+        if not client.octets.startswith(b"CONNECT ") or not server.lost:
+            continue
+        begun = server.octets[: len(_ANSWER)] == _ANSWER[: len(server.octets)]
+        if begun and head_of(server.octets) is None and head_of(client.octets) is not None:
+            return number
+    return -1
 
 
 def _refusal_size(response: HttpHead) -> int:
@@ -152,7 +174,11 @@ def _half(client: LayerOpening, server: LayerOpening) -> i64:
         return BEGINS if server.lost and response is None and _upgrades(request) else NONE
     if response is not None and response.status == 101 and _upgrades(response):
         return BEGINS if client.lost else NONE if client.closed or client.octets else MORE
-    begun = server.octets.startswith(_ANSWER[: len(server.octets)]) and len(server.octets) > 0
+    if server.lost and client.octets.startswith(b"GET ") and not client.closed:
+        # The request is not whole yet.
+        return MORE if len(client.octets) < MAX_LAYER_OPENING else NONE
+    begun = server.octets.startswith(_ANSWER[: len(server.octets)])
+    begun = begun and (len(server.octets) > 0 or (client.lost and client.octets.startswith(b"GET ")))
     whole = response is not None or len(server.octets) >= MAX_LAYER_OPENING
     return NONE if not begun or whole or server.closed or (client.octets and not client.lost) else MORE
 

@@ -38,6 +38,12 @@ class Places:
             del self._even[:MAX_LAYER_PLACES]
             self._forgotten = True
 
+    def tear(self, outer: i64, inner: i64) -> None:
+        """From the octet `outer` below on, and `inner` above, some are missing, nobody knows which. Who has
+        acknowledged any of them may have read any that stand above. Before the mark behind them.
+        """
+        self.add(max(outer, self.end()) + 1, inner + 1)
+
     def end(self) -> i64:
         """The newest mark: so many octets below are accounted for."""
         return self._outer[-1] if self._outer else 0

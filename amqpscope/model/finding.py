@@ -67,6 +67,8 @@ class Finding:
         self.assessment: Assessment = FIRST_ASSESSMENT
         self.since: i64 = spot.time
         self.read: i64 = -1
+        # It rests on the octets of a frame that was found by searching.
+        self.guessed: bool = False
         self.around: list[FrameRecord] = []
         # The link of each of these frames (`amqpscope.tracking.amqp10.identity.Link`), None if it has none.
         self.around_links: list[object] = []
@@ -123,7 +125,7 @@ class Finding:
             (int(self.session), self.link, self.link_sender, self.delivery_id),
             (self.assessment.edition, self.assessment.profile),
             self.reaction.dump(),
-            (int(self.since), int(self.read)),
+            (int(self.since), int(self.read), self.guessed),
             self.addresses,
         )
 
@@ -138,7 +140,7 @@ class Finding:
         finding.session, finding.link, finding.link_sender, finding.delivery_id = where
         finding.assessment = Assessment(*text)
         finding.reaction = Reaction(*reaction)
-        finding.since, finding.read = times
+        finding.since, finding.read, finding.guessed = times
         finding.addresses = addresses
         return finding
 

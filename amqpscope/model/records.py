@@ -26,6 +26,8 @@ __all__ = [
     "FrameRef",
     "FrameWatch",
     "MakeExcerpt",
+    "dump_frame",
+    "load_frame",
 ]
 
 CLIENT: Final = "client"
@@ -252,33 +254,18 @@ class FrameRecord:
                 self.started,
                 self.unseen,
             ),
-            (frame.offset, frame.size, frame.kind, frame.name, frame.missing, frame.raw),
-            tuple(
-                (problem.code, problem.offset, problem.path, problem.reason, problem.unread)
-                for problem in frame.problems
-            ),
+            dump_frame(frame),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "FrameRecord":
         """The object of what `dump` returned: with octets of its own."""
-        evidence, about, problems = state
+        evidence, frame = state
         direction, packet, time, last_packet, last_time, acknowledged, started, unseen = evidence
-        offset, size, kind, name, missing, raw = about
-        frame = Frame(offset, size, kind, name, -1)
-        frame.missing = missing
-        frame.uncaptured = missing
-        if kind == "header":
-            frame.body = ProtocolHeader(raw[4], raw[5], raw[6], raw[7])
-            frame.place(raw, 0, 4, len(raw), len(raw))
-        elif kind == "skipped":
-            frame.place(raw, 0, 0, len(raw), len(raw))
-        else:
-            frame.place(raw, 0, 8, 8, len(raw))
-        for code, at, path, reason, unread in problems:
-            frame.add_problem(Problem(code, at, path, reason, unread))
         first = Provenance(packet, time, acknowledged)
-        record = FrameRecord(connection, direction, first, Provenance(last_packet, last_time, -1), frame)
+        record = FrameRecord(
+            connection, direction, first, Provenance(last_packet, last_time, -1), load_frame(frame)
+        )
         record.started = started
         record.unseen = unseen
         return record
@@ -364,6 +351,35 @@ class FrameRef:
 MakeExcerpt = Callable[[FrameRef, Sequence[FrameRecord], Sequence[object]], object]
 """Makes plain values of the frames around the one at a spot, to show them in another process. The frames come
 with their links, as far as these are known."""
+
+
+def dump_frame(frame: Frame) -> tuple[object, ...]:
+    """A frame as plain values: what does not depend on its body, and its octets."""
+    return (
+        (int(frame.offset), int(frame.size), frame.kind, frame.name, int(frame.missing), frame.raw),
+        tuple(
+            (problem.code, int(problem.offset), problem.path, problem.reason, problem.unread)
+            for problem in frame.problems
+        ),
+    )
+
+
+def load_frame(state: tuple[Any, ...]) -> Frame:
+    """The frame of what `dump_frame` returned, with octets of its own. A body has only a protocol header."""
+    (offset, size, kind, name, missing, raw), problems = state
+    frame = Frame(offset, size, kind, name, -1)
+    frame.missing = missing
+    frame.uncaptured = missing
+    if kind == "header":
+        frame.body = ProtocolHeader(raw[4], raw[5], raw[6], raw[7])
+        frame.place(raw, 0, 4, len(raw), len(raw))
+    elif kind == "skipped":
+        frame.place(raw, 0, 0, len(raw), len(raw))
+    else:
+        frame.place(raw, 0, 8, 8, len(raw))
+    for code, at, path, reason, unread in problems:
+        frame.add_problem(Problem(code, at, path, reason, unread))
+    return frame
 
 
 def side_of(record: FrameRecord) -> i64:

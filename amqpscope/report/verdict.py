@@ -86,11 +86,21 @@ _GARBLED_IN_DOUBT = (
     "The peer at fault had received a part of a damaged frame, and nobody knows what that frame was meant to "
     "say."
 )
+_BOUNDARY_IN_DOUBT = (
+    "Octets before the frame were not captured, so amqpscope had to search for the next frame. What it found "
+    "may be the content of a message."
+)
+_ANSWER_IN_DOUBT = (
+    "Octets at the start of the connection were not captured. They may be the answer of a proxy or of a "
+    "WebSocket server that the client spoke to first."
+)
 # What is in doubt, by the name that the evidence has for it.
 _DOUBTS = {
     "rst_in_doubt": _RST_IN_DOUBT,
     "clock_in_doubt": _CLOCK_IN_DOUBT,
     "garbled_in_doubt": _GARBLED_IN_DOUBT,
+    "boundary_in_doubt": _BOUNDARY_IN_DOUBT,
+    "answer_in_doubt": _ANSWER_IN_DOUBT,
 }
 
 

@@ -85,6 +85,10 @@ class Case:
         if since >= 0:
             finding.since = since
         finding.read = self.record.acknowledged
+        finding.guessed = self.spot is None and self.record.frame.guessed and DECLARED[rule].octets
+        if finding.guessed and finding.certain and self.record.frame.missing > 0:
+            # Whether a frame begins where this one ends is not known.
+            _doubt_boundary(finding)
         if self.garbled and finding.certain and self.rests_on_garbled(finding):
             _doubt_garbled(finding)
         self.place(finding)
@@ -101,6 +105,14 @@ class Case:
             if finding.certain and finding.read > frame.offset and finding.spot.direction != direction:
                 # So far nothing after the frame was read, whatever size the frame is now assumed to have.
                 _doubt_garbled(finding)
+
+    def lose_track(self, direction: i64) -> None:
+        """A peer sends octets that are no frame. If the frames before were found by searching, these frames
+        may be the content of a message, which ends here.
+        """
+        for finding in self.findings:
+            if finding.guessed and finding.certain and finding.spot.direction == direction:
+                _doubt_boundary(finding)
 
     def rests_on_garbled(self, finding: Finding) -> bool:
         """Whether the peer at fault had received a part of a garbled frame, and not all of it."""
@@ -138,3 +150,8 @@ class Case:
 def _doubt_garbled(finding: Finding) -> None:
     finding.certain = False
     finding.evidence["garbled_in_doubt"] = True
+
+
+def _doubt_boundary(finding: Finding) -> None:
+    finding.certain = False
+    finding.evidence["boundary_in_doubt"] = True

@@ -24,7 +24,7 @@ from amqpscope.layers.tls.ciphers import (
     Traffic13,
     load_cipher,
 )
-from amqpscope.layers.tls.records import HEADER, LIKELY, SMALLEST, plausible
+from amqpscope.layers.tls.records import HEADER, SMALLEST, Candidates, plausible
 from amqpscope.layers.tls.session import ALERT, CHANGE_CIPHER, DATA, MESSAGES, HeldOctets, TlsSession
 from amqpscope.limits import (
     MAX_TLS_EARLY,
@@ -44,6 +44,8 @@ _DEAR: Final = 4096
 
 _BEFORE: Final = 64
 """Octets before a record that its decryption may ask for: a block, and an HMAC behind it."""
+
+_NONE_OPENS: Final = "octets were not captured, and no record after them could be decrypted"
 
 
 class TlsStream(LayerStream):
@@ -65,8 +67,9 @@ class TlsStream(LayerStream):
         # The octets that make no whole record yet, and where the first of them stands in TCP's stream.
         self.pending: bytearray = bytearray()
         self.at: i64 = 0
-        # A record is searched for among them; where each piece of them begins, and where it comes from.
-        self.searching: bool = False
+        # Where a record may begin among them, while one is searched for; where each piece of them begins, and
+        # where it comes from.
+        self.candidates: Candidates | None = None
         self.pieces: list[tuple[int, Provenance]] = []
         # Octets that are missing since the last record that authenticated, and records that did not.
         self.missing: i64 = 0
@@ -95,6 +98,11 @@ class TlsStream(LayerStream):
         self.given = offset
         self.places.add(offset, offset, True)
         self.begin_search(offset)
+
+    @property
+    def searching(self) -> bool:
+        """Whether it is not known where the next record begins."""
+        return self.candidates is not None
 
     @property
     def joining(self) -> bool:
@@ -204,6 +212,9 @@ class TlsStream(LayerStream):
             self.begin_search(offset + size)
             return
         begun = len(self.pending)
+        if not self.chain and begun > HEADER and self.pending[0] == MESSAGES:
+            # The record that is torn has messages in front of the hole.
+            self.handshake(bytes(self.pending[HEADER:]), place)
         if not self.chain:
             self.session.recover(self.direction, place)
             if self.opaque:
@@ -221,6 +232,7 @@ class TlsStream(LayerStream):
                 return
         self.missing += begun
         self.begin_search(offset + size)
+        self.places.tear(offset, self.given)
         self.tear(self.given, size, packet, time)
 
     def leave(self, outer: i64, place: Provenance) -> None:
@@ -247,15 +259,18 @@ class TlsStream(LayerStream):
             self.session.cannot_join(self.direction, _provenance_at(self.pieces, self.at))
         while self.session.lacking:
             self.session.resume(True)
+        if self.searching and self.trials > 0:
+            self.session.unreadable(self.direction, _NONE_OPENS, _provenance_at(self.pieces, self.at))
         self.give_early(self.session.early != "refused")
         self.above.finish(reason)
 
     # Loss
 
     def lose_record(self, size: i64, rest: i64, place: Provenance) -> None:
-        """`size` octets of the record begun are missing, of the `rest` that it still has."""
+        """`size` octets of the record begun are missing, of the `rest` that it has. `missing` counts them."""
         kind = self.pending[0]
         body = (self.pending[3] << 8) | self.pending[4]
+        unsure = self.missing > size or self.failed > 0
         self.missing += len(self.pending) + rest - size
         self.at += len(self.pending) + size
         self.tail = b""
@@ -265,7 +280,7 @@ class TlsStream(LayerStream):
         if kind != DATA or not self.chain:
             return
         now = self.chain[0]
-        if isinstance(now, Traffic13) and now.stage != APPLICATION:
+        if isinstance(now, Traffic13) and now.stage == HANDSHAKE and not unsure:
             return
         if isinstance(now, Aead12) and self.failed == 0 and now.carried(body) >= 0:
             carried = now.carried(body)
@@ -285,7 +300,7 @@ class TlsStream(LayerStream):
         self.skip = 0
         self.tail = b""
         self.at = offset
-        self.searching = True
+        self.candidates = Candidates(offset)
 
     def lose_track(self, provenance: Provenance) -> None:
         """What comes is no record."""
@@ -302,43 +317,31 @@ class TlsStream(LayerStream):
         self.tear(self.given, SMALLEST, provenance.packet, provenance.time)
 
     def search(self) -> None:
-        """Look for a record that authenticates among the octets that are held. Those of the last piece are
-        new: what was whole without them was tried before. What looks like a record and is not whole may be
-        none, so it holds up no other one.
-        """
+        """Look for a record that authenticates among the octets that are held."""
+        candidates = self.candidates
+        assert candidates is not None
         held = bytes(self.pending)
-        tried = self.pieces[-1][0] - self.at
-        begun = len(held)
-        pos = 0
-        while True:
-            match = LIKELY.search(held, pos)
-            if match is None:
-                pos = max(pos, len(held) - HEADER)
-                break
-            pos = match.start()
-            if len(held) - pos < HEADER:
-                break
-            if plausible(held, pos):
-                size = HEADER + (held[pos + 3] << 8 | held[pos + 4])
-                if len(held) - pos < size:
-                    begun = min(begun, pos)
-                elif pos + size > tried:
-                    before = held[max(pos - _BEFORE, 0) : pos]
-                    content = self.open(held[pos : pos + HEADER], held[pos + HEADER : pos + size], before)
-                    if content is not None:
-                        self.found(held, pos, size, content)
-                        return
-            pos += 1
-        kept = max(min(pos, begun) - _BEFORE, 0)
+        for first in candidates.take_whole(held, self.at):
+            start = first - self.at
+            size = HEADER + (held[start + 3] << 8 | held[start + 4])
+            before = held[max(start - _BEFORE, 0) : start]
+            content = self.open(held[start : start + HEADER], held[start + HEADER : start + size], before)
+            if content is not None:
+                self.found(held, start, size, content)
+            elif self.trials > 2 * MAX_TLS_TRIALS:
+                self.session.unreadable(self.direction, _NONE_OPENS, self.pieces[-1][1])
+            if content is not None or self.blind:
+                return
+        kept = max(candidates.needed(self.at + len(held)) - self.at - _BEFORE, 0)
         self.missing += kept
         self.pending = bytearray(held[kept:])
         self.at += kept
-        first = bisect_right(self.pieces, self.at, key=lambda piece: piece[0]) - 1
-        del self.pieces[: max(first, 0)]
+        oldest = bisect_right(self.pieces, self.at, key=lambda piece: piece[0]) - 1
+        del self.pieces[: max(oldest, 0)]
 
     def found(self, held: bytes, pos: i64, size: i64, content: bytes) -> None:
         """A record of `size` octets at held[pos:] authenticates: go on behind it."""
-        self.searching = False
+        self.candidates = None
         pieces = self.pieces
         self.pieces = []
         self.pending = bytearray()
@@ -367,7 +370,7 @@ class TlsStream(LayerStream):
         if self.opaque:
             if kind == ALERT:
                 self.session.alert(self.direction, body, provenance)
-        elif not self.chain or (self.session.tls13 and kind != DATA):
+        elif not self.chain or (kind != DATA and (self.session.tls13 or not self.session.version)):
             if self.joining and self.session.sealed(self.direction, int(kind)):
                 content = self.open(header, body, self.tail if self.missing or self.failed else None)
                 if content is None:
@@ -542,11 +545,12 @@ class TlsStream(LayerStream):
         """Go on where `dump` left off."""
         chain, flags, numbers, octets, pieces, places, early = state
         self.chain = [load_cipher(cipher) for cipher in chain]
-        self.opaque, self.blind, self.searching = flags
+        self.opaque, self.blind, searching = flags
         self.at, self.missing, self.failed, self.trials, self.skip, self.given, self.early_octets = numbers
         pending, self.tail, messages = octets
         self.pending, self.messages = bytearray(pending), bytearray(messages)
         self.pieces = [(offset, Provenance(*place)) for offset, place in pieces]
+        self.candidates = Candidates(self.at) if searching else None
         self.places = Places.load(places)
         self.early = [(data, outer, Provenance(*place)) for data, outer, place in early]
 

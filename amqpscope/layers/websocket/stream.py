@@ -200,6 +200,7 @@ class WebSocketStream(LayerStream):
             self.passed += size
             self.places.add(offset + size, self.given, True)
         else:
+            self.places.tear(offset, self.given)
             self.above.tear(self.given, size, packet, time)
             self.given += size
             self.places.add(offset + size, self.given)
@@ -237,6 +238,7 @@ class WebSocketStream(LayerStream):
         self.lost = True
         self.resumed = False
         self.pending = b""
+        self.places.tear(self.places.end(), self.given)
         self.above.tear(self.given, 1, provenance.packet, provenance.time)
         self.given += 1
 
@@ -244,6 +246,7 @@ class WebSocketStream(LayerStream):
         """Nothing more can be read of this direction."""
         self.dead = True
         self.facts.unread = self.facts.unread or reason
+        self.places.tear(self.places.end(), self.given)
         self.above.tear(self.given, 1, provenance.packet, provenance.time)
         self.given += 1
         self.context.notes.add("capture/websocket", provenance.packet, provenance.time, reason)

@@ -167,7 +167,13 @@ def stream_of_another_protocol(case: Case10, problem: Problem) -> None:
     A server that speaks another protocol does nothing wrong by that one.
     """
     if case.me.peer == CLIENT:
-        case.report(C_HDR_FORM, problem.reason, CERTAIN, {"offset": int(problem.offset)})
+        evidence: dict[str, object] = {"offset": int(problem.offset)}
+        certainty = CERTAIN
+        if case.record.unseen or not case.peer.whole:
+            # The octets that are missing may be the answer of a proxy or of a WebSocket server.
+            certainty = POSSIBLE
+            evidence["answer_in_doubt"] = True
+        case.report(C_HDR_FORM, problem.reason, certainty, evidence)
 
 
 C_HDR_VERMATCH: Final = RULES.rule(

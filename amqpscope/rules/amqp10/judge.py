@@ -144,8 +144,11 @@ class Judge10(Judge):
             for finding in self.made[len(self.made) - case.found :]:
                 reaction.owe_for(case, finding)
             self.found_of(case.found, error)
-        if frame.problems and frame.garbled():
-            case.misread(frame, record.direction)
+        if frame.problems:
+            if frame.kind == "skipped" and frame.missing == 0:
+                case.lose_track(record.direction)
+            if frame.garbled():
+                case.misread(frame, record.direction)
         self.saw(record, case.found)
         if frame.dialect and not self.expects(frame.dialect):
             # What a frame says in another dialect is not followed.
