@@ -140,7 +140,7 @@ def summary(
                 continue
             answer = engine.query(question.sql)
             if form is TextOrJson.json:
-                answers[question.name] = row_objects(answer)
+                answers[question.name] = [*row_objects(answer)]
             else:
                 print(f"── {question.title}")
                 print_table(answer)

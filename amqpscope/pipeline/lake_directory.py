@@ -50,6 +50,8 @@ class LakeDirectory:
         except (OSError, pa.ArrowException) as error:
             line = (str(error).splitlines() or [type(error).__name__])[0]
             raise PipelineError(f"{self.name}: {line}") from error
+        except UnicodeError as error:
+            raise PipelineError(f"{self.name}: the path, or a name in it, is not UTF-8") from error
 
     def whole(self) -> str:
         """Its path from the root on, or its URL."""

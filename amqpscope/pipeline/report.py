@@ -116,7 +116,7 @@ class LakeReport(NamedTuple):
 
     def groups(self, name: str) -> list[dict[str, Any]]:
         """The groups of an answer; none if the lake does not have the tables of the question."""
-        return row_objects(self.answers[name].table) if name in self.answers else []
+        return [*row_objects(self.answers[name].table)] if name in self.answers else []
 
     def why_command(self, capture: str | None, packet: int | None) -> str:
         """What a shell runs to explain a packet; "" if the packet is not known, not in a local file, or in

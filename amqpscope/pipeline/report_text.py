@@ -1,7 +1,7 @@
 """The report of a lake as text."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from amqpscope.pipeline.heat import EMPTY, heat_of
@@ -74,7 +74,7 @@ def report_lines(report: LakeReport) -> Iterator[str]:
         yield f'rows: {report.sql_command} "{answer.question.rows_sql}"'
 
 
-def _example_lines(report: LakeReport, groups: list[dict[str, Any]]) -> Iterator[str]:
+def _example_lines(report: LakeReport, groups: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Findings, below the rule and the product that they are about."""
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for one in groups:

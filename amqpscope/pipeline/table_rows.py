@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from amqpscope.pipeline.failure import PipelineError
 from amqpscope.report.printable import printable
 
 if TYPE_CHECKING:
@@ -17,13 +18,23 @@ __all__ = ["row_objects", "table_lines"]
 _WIDEST = 60
 """Characters of a column in text."""
 
+_ROWS_AT_ONCE = 4096
+"""Rows that are objects at a time."""
+
 _NUMBERS = ("int", "uint", "float", "double", "decimal")
 """How the names of Arrow's types for numbers begin."""
 
 
-def row_objects(table: "pa.Table") -> list[dict[str, Any]]:
-    """Rows as objects for JSON."""
-    return [{name: _plain(value) for name, value in row.items()} for row in table.to_pylist()]
+def row_objects(table: "pa.Table") -> Iterator[dict[str, Any]]:
+    """Rows as objects for JSON. PipelineError: an object has no room for two columns of one name."""
+    names = table.column_names
+    for name in names:
+        if names.count(name) > 1:
+            called = printable(name)
+            raise PipelineError(f"two columns are called {called}: give them different names (AS)")
+    for batch in table.to_batches(_ROWS_AT_ONCE):
+        for row in batch.to_pylist():
+            yield {name: _plain(value) for name, value in row.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -281,6 +281,15 @@ def test_values(lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
         assert sql(capsys, lake, nothing).err.endswith("give a SELECT statement\n")
 
 
+def test_columns_of_one_name(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Text shows both; an object would keep one."""
+    query = "SELECT 1 AS a, 2 AS a"
+    assert "1  2" in sql(capsys, lake, query).out
+    refused = sql(capsys, lake, query, "--format", "json")
+    assert (refused.status, refused.out) == (2, "")
+    assert "two columns are called a: give them different names" in refused.err
+
+
 def test_interrupted_query(lake: Path) -> None:
     """Another thread ends it."""
     import threading

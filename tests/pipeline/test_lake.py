@@ -219,6 +219,16 @@ def test_a_run_that_dies_in_its_commit(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(parts(lake)) > 6  # younger than an hour
 
 
+@pytest.mark.parametrize("name", [b"lake\xff", b"lake/\xff"])
+def test_names_that_are_not_utf8(tmp_path: Path, name: bytes) -> None:
+    """Of the lake itself, or in its directory."""
+    place = os.path.join(os.fsencode(tmp_path), name)
+    os.makedirs(place)
+    lake = os.fsdecode(place if name.endswith(b"e\xff") else os.path.dirname(place))
+    with pytest.raises(PipelineError, match="is not UTF-8"):
+        Lake(lake).begin()
+
+
 def test_vacuum(tmp_path: Path) -> None:
     """Deletes what is old and belongs to no table; the last run stays whole, and earlier ones are refused."""
     lake = tmp_path / "lake"
