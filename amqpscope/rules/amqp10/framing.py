@@ -154,7 +154,9 @@ Why it matters: The other peer cannot know which protocol is in use. The other p
 answers with a protocol header and then closes the connection.
 Silent when: the start of the stream was not captured, or when the stream begins with TLS, which may contain
 AMQP. The rule is also silent when the server speaks another protocol, for example HTTP, because the client
-has then connected to a wrong port.
+has then connected to a wrong port. The finding is reported as possible, not as certain, when the client
+speaks another protocol and octets of either peer were not captured, because they may be the answer of a
+proxy.
 How to mend it: Send the 8 octets of the protocol header first: `AMQP` in upper case, the protocol id, and
 the version 1, 0, 0. Check that the client speaks the protocol that the server expects at this port, for
 example TLS.
