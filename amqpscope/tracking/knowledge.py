@@ -38,6 +38,10 @@ needs no answer. The answer is late only if A could write for so long: while B's
 while A's octets are sent again and not acknowledged, what A writes stays in A's host (`Recipient.stalls`).
 Time counts only in one stretch in which A could write.
 
+The sessions of a connection of AMQP 1.0 are independent of each other (transport.xml, "Sessions"), and
+brokers give each a process of its own. So what a frame of one session proves counts for the frames of that
+session, and for the connection as a whole (`of`), but not for another session.
+
 Of an endpoint whose own log is read, both bounds are known, and are one: it had processed all frames that it
 logged before its frame (`Knowledge.exact`). Of its peer no more is known than of one in a capture.
 
@@ -52,7 +56,7 @@ from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.tracking.serial import nearest
 from dissectors.wire import i64
 
-__all__ = ["CERTAIN", "LEGAL", "NO_SERIAL", "POSSIBLE", "UNBASED", "Knowledge", "PeerLimits"]
+__all__ = ["CERTAIN", "CONNECTION", "LEGAL", "NO_SERIAL", "POSSIBLE", "UNBASED", "Knowledge", "PeerLimits"]
 
 # mypyc: sentinel, what a bound counts from that is set before its base is known; below all that 32 bits can
 # stand for.
@@ -64,6 +68,12 @@ NO_SERIAL: Final = -1
 ANY_AMOUNT: Final = 1 << 32
 """More than 32 bits allow: a bound that allows everything for now."""
 
+CONNECTION: Final = -1
+"""In place of a channel: all sessions of the connection."""
+
+# mypyc: null object, of all `Knowledge` without a proof. Nothing writes to it.
+_NOTHING_PROVED: Final[dict[int, int]] = {}
+
 # mypyc: null object, of all `PeerLimits` without an entry. Nothing appends to it.
 _NO_ENTRIES: Final[list[int]] = []
 
@@ -74,6 +84,9 @@ class Knowledge:
     def __init__(self) -> None:
         self.could: i64 = 0
         self.must: i64 = 0
+        # The session that `must` is about, by its channel; and what is proved of each session.
+        self.channel: i64 = CONNECTION
+        self.proved: dict[int, int] = _NOTHING_PROVED
         # Its own log says what it had processed: see above.
         self.exact: bool = False
 
@@ -89,6 +102,13 @@ class Knowledge:
             if self.exact:
                 self.must = acknowledged
 
+    def of(self, channel: i64) -> None:
+        """From here on `must` is what frames of the session on a channel prove; CONNECTION: those of any."""
+        if channel != self.channel:
+            self.channel = channel
+            if not self.exact:
+                self.must = self.proved.get(int(channel), 0)
+
     def prove(self, end: i64) -> None:
         """The endpoint has processed the peer's stream up to `end`, as its own frames show.
 
@@ -96,6 +116,11 @@ class Knowledge:
         """
         if self.must < end <= self.could:
             self.must = end
+            if self.proved is _NOTHING_PROVED:
+                self.proved = {}
+            self.proved[int(self.channel)] = int(end)
+            if end > self.proved.get(CONNECTION, 0):
+                self.proved[CONNECTION] = int(end)
 
     def confirmed(self, end: i64) -> bool:
         """Whether the endpoint has certainly processed the peer's frame that ends at `end`."""
@@ -105,15 +130,18 @@ class Knowledge:
         """How certain a fault is that depends on the peer's frame ending at `end`, received at `could`."""
         return CERTAIN if end <= self.must else POSSIBLE
 
-    def dump(self) -> tuple[int, int, bool]:
-        """The two prefixes, and whether they are exact."""
-        return (int(self.could), int(self.must), self.exact)
+    def dump(self) -> tuple[int, int, bool, int, tuple[tuple[int, int], ...]]:
+        """The two prefixes, whether they are exact, and what each session proves."""
+        proved = tuple(sorted(self.proved.items()))
+        return (int(self.could), int(self.must), self.exact, int(self.channel), proved)
 
     @staticmethod
-    def load(state: tuple[int, int, bool]) -> "Knowledge":
+    def load(state: tuple[int, int, bool, int, tuple[tuple[int, int], ...]]) -> "Knowledge":
         """The object of what `dump` returned."""
         knowledge = Knowledge()
-        knowledge.could, knowledge.must, knowledge.exact = state
+        knowledge.could, knowledge.must, knowledge.exact, knowledge.channel, proved = state
+        if proved:
+            knowledge.proved = dict(proved)
         return knowledge
 
 

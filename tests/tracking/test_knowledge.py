@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from amqpscope.limits import MAX_LIMITS
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
-from amqpscope.tracking.knowledge import NO_SERIAL, Knowledge, PeerLimits
+from amqpscope.tracking.knowledge import CONNECTION, NO_SERIAL, Knowledge, PeerLimits
 
 
 def test_could_and_must_only_grow() -> None:
@@ -125,7 +125,23 @@ def test_dump_and_load() -> None:
     knowledge = Knowledge()
     knowledge.advance(9)
     knowledge.prove(4)
-    assert Knowledge.load(knowledge.dump()).dump() == (9, 4, False)
+    assert Knowledge.load(knowledge.dump()).dump() == knowledge.dump()
+
+
+def test_sessions_prove_for_themselves() -> None:
+    knowledge = Knowledge()
+    knowledge.advance(9)
+    for channel, end in ((1, 4), (2, 6)):
+        knowledge.of(channel)
+        assert not knowledge.confirmed(1)
+        knowledge.prove(end)
+    loaded = Knowledge.load(knowledge.dump())
+    for one in (knowledge, loaded):
+        assert [one.must] == [6]
+        one.of(1)
+        assert [one.confirmed(4), one.confirmed(5)] == [True, False]
+        one.of(CONNECTION)
+        assert [one.confirmed(6), one.confirmed(7)] == [True, False]
 
 
 def test_more_limits_than_are_kept_allow_no_less() -> None:

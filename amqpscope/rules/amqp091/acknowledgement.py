@@ -238,7 +238,7 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
 B_ACK_NOACK: Final = RULES.rule("B-ACK-NOACK", "IMPLIED", "tier A", by="client", answer="channel.close 406")
 
 
-def ack_of_delivery_without_acks(case: Case091, tag: int) -> None:
+def ack_of_delivery_without_acks(case: Case091, tag: int, certainty: i64 = CERTAIN) -> None:
     """A client acknowledges, rejects or nacks a delivery that the server sent with no-ack.
 
     Demands: A client must not acknowledge deliveries that it requested with no-ack.
@@ -248,13 +248,16 @@ def ack_of_delivery_without_acks(case: Case091, tag: int) -> None:
     Why it matters: With no-ack, a delivery counts as settled as soon as the server has sent the delivery. The
     server closes the channel because of the unexpected acknowledgement.
     Silent when: the capture lacks octets that were sent on the channel before the acknowledgement.
+    Possible because: The acknowledgement has the multiple bit and covers earlier deliveries, too. Servers
+    other than RabbitMQ accept such an acknowledgement.
     How to mend it: Send no basic.ack, basic.reject or basic.nack for deliveries requested with no-ack. If the
     application wants to acknowledge, leave no-ack unset in basic.consume or basic.get.
     """
     case.report(
         B_ACK_NOACK,
         f"the server sent delivery-tag {tag} with no-ack, so the client must not acknowledge this delivery",
-        evidence={"delivery_tag": tag},
+        certainty,
+        {"delivery_tag": tag},
     )
 
 
@@ -304,7 +307,7 @@ def judge_ack(case: Case091, channel: Channel, method: BasicAck) -> None:
         ack_of_unknown_delivery(case, tag, last)
         return
     if needs_none(channel, tag):
-        ack_of_delivery_without_acks(case, tag)
+        ack_of_delivery_without_acks(case, tag, _certainty_of_cover(case, channel, tag, method.multiple))
         return
     if not method.multiple:
         settled_twice(
@@ -370,7 +373,7 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
         )
         nack_of_unknown_delivery(case, tag, reason, CERTAIN)
     elif needs_none(channel, tag):
-        ack_of_delivery_without_acks(case, tag)
+        ack_of_delivery_without_acks(case, tag, _certainty_of_cover(case, channel, tag, method.multiple))
     elif not method.multiple:
         settled_twice(
             case,
@@ -388,6 +391,13 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
         if others > 0 and not case.view.of_product("RabbitMQ"):
             certainty = POSSIBLE
         nack_of_unknown_delivery(case, tag, reason, certainty)
+
+
+def _certainty_of_cover(case: Case091, channel: Channel, tag: int, multiple: bool) -> i64:
+    """How certain a fault is that servers accept where the method covers earlier deliveries, too."""
+    if multiple and not case.view.of_product("RabbitMQ") and len(channel.deliveries.covered(tag, True)) > 0:
+        return POSSIBLE
+    return CERTAIN
 
 
 def all_known(channel: Channel) -> bool:

@@ -5,7 +5,7 @@ The client chooses the consumer-tags of a channel.
 
 from typing import Final
 
-from amqpscope.model.certainty import POSSIBLE
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
@@ -18,6 +18,7 @@ from dissectors.amqp091.methods import (
 )
 from dissectors.amqp091.tables import RABBITMQ
 from dissectors.values import Moment
+from dissectors.wire import i64
 
 __all__ = [
     "judge_consume",
@@ -34,7 +35,7 @@ B_CTAG_UNIQUE: Final = RULES.rule(
 )
 
 
-def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
+def tag_in_use(case: Case091, tag: str, consumer: Consumer, certainty: i64) -> None:
     """A client sends basic.consume with the consumer-tag of a consumer that already exists on the channel.
 
     Demands: A client must not use the same consumer-tag for two active consumers on one channel.
@@ -44,6 +45,8 @@ def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
     could not distinguish their deliveries.
     Silent when: the client had already cancelled the earlier consumer, whether or not the server has answered
     the basic.cancel.
+    Possible because: The queue of the earlier consumer may have been deleted, which ends that consumer. The
+    {other} tells a client so only if both peers announce the capability consumer_cancel_notify.
     How to mend it: Generate a unique consumer-tag for each basic.consume on a channel, or leave the
     consumer-tag empty so that the server generates one. Applications must not register the same fixed tag
     twice.
@@ -52,8 +55,9 @@ def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
         B_CTAG_UNIQUE,
         f"basic.consume has consumer-tag {tag!r}, but this channel already has a consumer with this "
         "consumer-tag",
-        evidence={"consumer_tag": tag},
-        others=[int(consumer.packet)],
+        certainty,
+        {"consumer_tag": tag},
+        [int(consumer.packet)],
     )
 
 
@@ -323,7 +327,15 @@ def judge_consume(case: Case091, channel: Channel, method: BasicConsume) -> None
     if tag:
         consumer = channel.consumers.live.get(tag)
         if consumer is not None and channel.whole and not channel.requests.cancelling(tag):
-            tag_in_use(case, tag, consumer)
+            # The queue may have been deleted, which ends its consumers; not every client is told.
+            client, server = case.view.client, case.view.server
+            told = (
+                client is not None
+                and server is not None
+                and not client.lacks("consumer_cancel_notify")
+                and not server.lacks("consumer_cancel_notify")
+            )
+            tag_in_use(case, tag, consumer, CERTAIN if told else POSSIBLE)
             return
     queue = method.queue
     if queue == "":

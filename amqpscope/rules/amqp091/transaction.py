@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
@@ -95,7 +95,7 @@ TX_PENDING_COMMIT: Final = RULES.rule(
 )
 
 
-def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
+def said_while_committing(case: Case091, packet: i64) -> None:
     """A client sends a method on a channel while its tx.commit is not answered yet.
 
     Demands: A client must not send anything on a channel until the server has answered its tx.commit.
@@ -104,16 +104,17 @@ def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
     Why it matters: The peers may disagree whether the method belongs to the transaction. RabbitMQ closes
     the connection with reply-code 504 (channel-error) if the commit still waits for a queue.
     Silent when: the client closes the channel, or when the method answers a request of the server. The rule
-    is also silent when the capture lacks octets that were sent on the channel before the method. The finding
-    is reported as possible, not as certain, for servers other than RabbitMQ. The rule reports the fault only
-    once per connection.
+    is also silent when the capture lacks octets that were sent on the channel before the method. The rule
+    reports the fault only once per connection.
+    Only possible because: The capture does not show whether the commit still waited for a queue. Servers
+    accept the method if the commit did not wait.
     How to mend it: Wait for tx.commit-ok before sending anything else on the channel. Do not share a
     transactional channel between threads. Use one channel per thread.
     """
     case.report_once(
         TX_PENDING_COMMIT,
         f"the peer sends {case.name} before the tx.commit in packet {packet} is answered",
-        certainty,
+        POSSIBLE,
         {},
         [int(packet)],
     )
@@ -199,8 +200,7 @@ def judge_pending(case: Case091, channel: Channel, method: Method) -> None:
         return
     at = channel.requests.awaited(False, "tx.commit-ok")
     if at >= 0:
-        certainty = CERTAIN if case.view.of_product("RabbitMQ") else POSSIBLE
-        said_while_committing(case, channel.requests.by_client[at].packet, certainty)
+        said_while_committing(case, channel.requests.by_client[at].packet)
 
 
 def judge_publish(case: Case091, channel: Channel, method: BasicPublish) -> None:

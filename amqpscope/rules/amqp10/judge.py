@@ -60,6 +60,7 @@ from amqpscope.tracking.amqp10.transaction_names import attaches_control
 from amqpscope.tracking.amqp10.transactions import Ledger
 from amqpscope.tracking.clock import ClockStepGuard
 from amqpscope.tracking.correlation_budget import CorrelationBudget
+from amqpscope.tracking.knowledge import CONNECTION
 from amqpscope.tracking.snapshot import ConnectionSnapshot
 from dissectors.amqp10.frame import ProtocolHeader, holds_frame
 from dissectors.amqp10.message import Message
@@ -112,6 +113,7 @@ class Judge10(Judge):
         else:
             me = self.server
             peer = self.client
+        me.turn_to(record.frame)
         processed = me.knowledge.must
         me.catch_up(record.acknowledged, peer.sent_end)
         me.prove(record)
@@ -261,6 +263,7 @@ class Judge10(Judge):
             me = self.server
             peer = self.client
         me.catch_up(acknowledged, peer.sent_end)
+        me.knowledge.of(CONNECTION)
         case.spot = FrameRef(direction, packet, time, me.sent_end, _END, -1)
         case.me = me
         case.peer = peer

@@ -212,7 +212,8 @@ def receiver_changes_its_outcome(case: Case10, number: i64) -> None:
     Why it matters: An outcome is final. The sender may already have acted on the first outcome, for example
     removed or redelivered the message.
     Silent when: the capture lacks octets that were sent after the session's begin. The rule is also silent
-    when one of the two outcomes is part of a transaction.
+    when one of the two outcomes is part of a transaction, when the sender has settled the delivery, or when
+    the second outcome is one that the sender has chosen.
     How to mend it: Send one outcome per delivery and repeat only this outcome, for example when you settle
     the delivery. Applications must not accept a message and afterwards reject or release the message.
     """
@@ -296,6 +297,13 @@ def _offers(attach: Attach | None, outcome: Composite) -> bool:
     return not excludes(source, definition.symbol)
 
 
+def _confirms(case: Case10, session: SessionEnd, number: int, state: object) -> bool:
+    """Whether a receiver takes over the outcome that the sender has chosen by itself."""
+    theirs = case.peer.sessions.get(int(session.peer_channel))
+    delivery = None if theirs is None else theirs.sent.unsettled.get(number)
+    return delivery is None or delivery.state == state
+
+
 def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> None:
     """Judge a receiver's disposition for deliveries that it has received."""
     if body.first is None or not session.whole or not case.me.whole:
@@ -311,7 +319,8 @@ def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> 
     state = body.state
     if state is not None and session.received.stated:
         for number in among(session.received.stated, first, last):
-            if changes(session.received.stated[number], state):
+            changed = changes(session.received.stated[number], state)
+            if changed and not _confirms(case, session, number, state):
                 receiver_changes_its_outcome(case, number)
                 break
     if case.found == 0 and (session.received.aborted or isinstance(state, Received)):

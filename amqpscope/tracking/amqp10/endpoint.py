@@ -47,6 +47,7 @@ from amqpscope.tracking.amqp10.states import (
     SEND_HEADER,
     SEND_OPEN,
 )
+from amqpscope.tracking.knowledge import CONNECTION
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import RESERVED, Message
@@ -62,6 +63,7 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
+from dissectors.interface import Frame
 from dissectors.wire import i64
 
 __all__ = ["Endpoint10"]
@@ -318,8 +320,14 @@ class Endpoint10(Receiving):
 
     # What its frames prove
 
+    def turn_to(self, frame: Frame) -> None:
+        """It sends a frame next: what it must have known is what frames of the same session prove."""
+        of_session = frame.kind == "amqp" and not isinstance(frame.body, (Open, Close))
+        self.knowledge.of(frame.channel if of_session else CONNECTION)
+
     def prove(self, record: FrameRecord) -> None:
         """Draw from a frame of this endpoint what it must have processed of the peer's stream."""
+        self.turn_to(record.frame)
         body = record.frame.body
         knowledge = self.knowledge
         if isinstance(body, Transfer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, without
+from scenarios.pairs import legal, pair, reported, without
 from support.dialogue091 import SERVER_CAPABILITIES, Dialogue091
 
 
@@ -294,4 +294,15 @@ def acks_after_the_consumer_is_gone(d: Dialogue091) -> None:
     d.server.method("basic.cancel", consumer_tag="second", no_wait=True)
     d.client.ack(4)
     d.client.ack(3, multiple=True)
+    d.goodbye()
+
+
+@reported("other servers than RabbitMQ accept it for the deliveries before")
+def ack_that_covers_a_delivery_that_needs_none(d: Dialogue091) -> None:
+    d.product = "LavinMQ"
+    consuming(d, 0)
+    d.consume("q", consumer_tag="n", no_ack=True)
+    d.server.deliver()
+    d.server.deliver(consumer_tag="n")
+    d.client.ack(2, multiple=True).may_break("B-ACK-NOACK")
     d.goodbye()

@@ -202,7 +202,7 @@ def publish_before_the_commit_is_answered(d: Dialogue091) -> None:
     d.client.publish()
     d.client.method("tx.commit")
     if d.wrong:
-        d.client.publish().breaks("TX-PENDING-COMMIT")
+        d.client.publish().may_break("TX-PENDING-COMMIT")
     d.server.method("tx.commit-ok")
     d.client.publish()
     d.commit()

@@ -295,3 +295,17 @@ def consume_from_a_queue_without_a_name(d: Dialogue091) -> None:
     d.server.method("basic.consume-ok", consumer_tag="c")
     d.server.get_empty()
     d.goodbye()
+
+
+@reported("nobody told the client that its consumer ended")
+def consumer_tag_of_a_queue_that_was_deleted(d: Dialogue091) -> None:
+    d.opened(start_ok={"capabilities": None})
+    d.channel(1)
+    d.channel(2)
+    d.declare("q")
+    d.consume("q")
+    d.ask("queue.delete", 2, queue="q")
+    d.declare("q")
+    d.client.method("basic.consume", queue="q", consumer_tag="c").may_break("B-CTAG-UNIQUE")
+    d.server.method("basic.consume-ok", consumer_tag="c")
+    d.goodbye()

@@ -511,3 +511,14 @@ def transfer_without_any_field(d: Dialogue) -> None:
     d.linked()
     d.client.frame(b"\x00\x53\x14\x45", amqp.amqp_value("x")).breaks("P-TRANSFER-MAND")
     d.goodbye()
+
+
+@reported("the receiver confirms an outcome that the sender chose")
+def receiver_confirms_what_the_sender_chose(d: Dialogue) -> None:
+    """The lock of the message ran out."""
+    d.linked()
+    d.client.transfer()
+    d.server.disposition(0, settled=None)
+    d.client.disposition(0, role=SENDER, settled=None, state=amqp.released())
+    d.server.disposition(0, settled=True, state=amqp.released())
+    d.goodbye()

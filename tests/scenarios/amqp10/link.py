@@ -557,3 +557,36 @@ def aborted_deliveries_and_credit(d: Dialogue) -> None:
     d.client.transfer().may_break("L-CREDIT")
     d.client.transfer().breaks("L-CREDIT")
     d.goodbye()
+
+
+def two_sessions(d: Dialogue) -> None:
+    """The server sends on the first session, and receives on the second one."""
+    d.subscribed(credit=10)
+    d.client.begin(channel=1)
+    d.server.begin(channel=1)
+    d.client.attach(SENDER, name="out", channel=1)
+    d.server.attach(RECEIVER, name="out", channel=1)
+    d.server.flow(handle=0, channel=1, delivery_count=0, link_credit=10)
+
+
+@reported("another session proves nothing of this one")
+def credit_taken_back_and_a_message_on_another_session(d: Dialogue) -> None:
+    two_sessions(d)
+    d.client.flow(handle=0, delivery_count=0, link_credit=0)
+    d.client.transfer(channel=1)
+    d.server.disposition(0, channel=1)
+    d.server.transfer().may_break("L-CREDIT")
+    d.goodbye()
+
+
+@reported("the same, and this session proves it, too")
+def credit_taken_back_and_an_echo(d: Dialogue) -> None:
+    two_sessions(d)
+    d.server.transfer()
+    d.client.flow(handle=0, delivery_count=1, link_credit=0)
+    d.client.disposition(0)
+    d.client.transfer(channel=1)
+    d.server.disposition(0, channel=1)
+    d.server.disposition(0, role=SENDER)
+    d.server.transfer().may_break("L-CREDIT")
+    d.goodbye()
