@@ -121,7 +121,7 @@ def why(
         ),
     ] = None,
     frame: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--frame",
             metavar="N",
@@ -129,7 +129,7 @@ def why(
             help="Explain only the Nth frame of the packet, counted from 1. By default, the frames with "
             "findings are explained, or the first few frames if no frame has findings.",
         ),
-    ] = 0,
+    ] = None,
     form: Annotated[
         TextOrJson,
         typer.Option(
@@ -198,7 +198,7 @@ def why(
         )
     with _material(captures[0], profile, spec) as material:
         answer = inquire(material, number)
-        if frame < 0 or frame > len(answer.questions):
+        if frame is not None and not 1 <= frame <= len(answer.questions):
             raise FilterError(
                 f"--frame {frame}: the number of frames in the packet is {len(answer.questions)}"
             )
@@ -210,7 +210,7 @@ def why(
     if form is TextOrJson.json:
         print(json.dumps(answer_object(answer, scenes)))
     else:
-        print_lines(answer_lines(answer, scenes, frame))
+        print_lines(answer_lines(answer, scenes, frame or 0))
     return _status(material, answer.connection is not None)
 
 
@@ -250,7 +250,7 @@ def _material(one: CaptureArgument, profile: str, spec: Spec) -> ReplayableCaptu
 
 def _every_end(
     named: list[str],
-    frame: int,
+    frame: int | None,
     connection: str | None,
     form: TextOrJson,
     captures: list[CaptureArgument],
@@ -258,7 +258,7 @@ def _every_end(
     spec: Spec,
 ) -> Status:
     """Why things ended, in each capture."""
-    if frame or (named and _NUMBER.fullmatch(named[-1]) and not os.path.exists(named[-1])):
+    if frame is not None or (named and _NUMBER.fullmatch(named[-1]) and not os.path.exists(named[-1])):
         raise FilterError("--end: cannot be combined with a packet or --frame")
     if not named:
         raise FilterError("--end: a FILE is needed")

@@ -150,3 +150,13 @@ def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     found = explained(capsys, "-", 16)
     assert found["capture"] == "standard input"
     assert found["frames"][0]["findings"][0]["rule"] == "amqp10/L-CREDIT"
+
+
+@pytest.mark.parametrize("number", [-1, 0, 2])
+def test_a_frame_that_the_packet_does_not_have_is_refused(
+    number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = amqpscope(capsys, "why", "--frame", number, CREDIT, 16)
+    assert (result.status, result.out) == (2, "")
+    assert f"--frame {number}: the number of frames in the packet is 1" in result.err
+    assert amqpscope(capsys, "why", "--end", "--frame", number, CREDIT).status == 2
