@@ -81,7 +81,8 @@ def find_configuration(start: str | None = None) -> Configuration:
     for one in (folder, *folder.parents):
         for name in (NAME, _SHARED):
             path = one / name
-            if os.path.isfile(path):  # also where nothing may be looked at
+            # A link that leads nowhere is an error. Where nothing may be looked at, there is no file.
+            if os.path.isfile(path) or (os.path.islink(path) and not os.path.exists(path)):
                 found = _read(_shown(path), shared=name == _SHARED, must=False)
                 if found is not None:
                     return found
@@ -112,7 +113,7 @@ def _read(path: str, shared: bool, must: bool) -> Configuration | None:
 
     octets = octets_of(path, MAX_CONFIGURATION)
     try:
-        text = octets.decode("utf-8")
+        text = octets.decode("utf-8").removeprefix("\ufeff")  # the mark that some editors put first
         whole: Any = tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: is not in UTF-8 (octet {error.start})") from error

@@ -282,3 +282,20 @@ def test_folders_that_may_not_be_looked_into_have_none(folder: Path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr("os.stat", refused)
         assert find_configuration().file == ""
+
+
+@pytest.mark.parametrize("name", ["amqpscope.toml", "pyproject.toml"])
+@pytest.mark.parametrize("target", ["lost.toml", "itself"])
+def test_a_link_that_leads_nowhere_is_an_error(name: str, target: str, folder: Path) -> None:
+    """What it should have said may have been stricter than no configuration."""
+    (folder / "below" / name).symlink_to(name if target == "itself" else target)
+    with pytest.raises(ConfigurationError, match=f"^{name}: "):
+        find_configuration()
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(folder: Path) -> None:
+    assert read(folder, b"\xef\xbb\xbfstrict = true\n").values == {"strict": True}
+    with pytest.raises(ConfigurationError, match=r"x\.toml, line 1: strikt: "):
+        read(folder, b"\xef\xbb\xbfstrikt = true\n")
+    with pytest.raises(ConfigurationError, match=r"is not in UTF-8 \(octet 5\)"):
+        read(folder, b"\xef\xbb\xbf# \xff\n")
