@@ -225,10 +225,11 @@ def _hint_at_ring(given: str, packet: str) -> None:
 
 
 def _status(material: ReplayableCapture, found: bool) -> Status:
-    """found: whether there is something to explain. What amqpscope itself did not manage is reported."""
+    """found: whether there is something to explain. What is damaged, and what amqpscope itself did not manage,
+    is reported."""
+    sys.stdout.flush()
+    notes_to_stderr(material.name, [*material.damage, *material.mishaps])
     if material.mishaps:
-        sys.stdout.flush()
-        notes_to_stderr(material.name, material.mishaps)
         return Status.FAILURE
     return Status.FINE if found else Status.NO_AMQP
 
@@ -286,6 +287,7 @@ def _ends(material: ReplayableCapture, which: str | None, form: TextOrJson, belo
     missing = "" if named is None else named.missing()
     if missing:
         say(f"{material.name}: {missing}")
+        notes_to_stderr(material.name, material.damage)
         return Status.FAILURE
     as_data = form is TextOrJson.json
     scenes = ExplainedFrames.of_several(material, wanted_of(found.connections), as_data)

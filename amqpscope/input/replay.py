@@ -14,7 +14,7 @@ from amqpscope.errors import CaptureError
 from amqpscope.input.capture import BLOCK, Capture, CaptureOptions, together
 from amqpscope.input.meter import Metering, unmeasured
 from amqpscope.layers.secrets import Secrets
-from amqpscope.model.note import Note
+from amqpscope.model.note import DAMAGE, Note
 from amqpscope.model.records import FrameRecord
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
@@ -155,6 +155,12 @@ class ReplayableCapture:
         """The notes on connections that amqpscope failed to read or to understand: one of each."""
         found = [note for capture in self._captures for note in capture.mishaps]
         return list({note.connection and note.connection.id: note for note in reversed(found)}.values())[::-1]
+
+    @property
+    def damage(self) -> list[Note]:
+        """The notes that say what of its files is missing or damaged: one of each."""
+        found = [note for capture in self._captures for note in capture.notes if note.code in DAMAGE]
+        return list({(note.code, int(note.packet), note.detail): note for note in found}.values())
 
     def close(self) -> None:
         """No more is asked."""

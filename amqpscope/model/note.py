@@ -15,10 +15,13 @@ from amqpscope.model.records import Connection
 from amqpscope.protocols import is_amqp
 from dissectors.wire import i64
 
-__all__ = ["INTERNAL", "TRACEBACK", "ConnectionNotes", "Note", "mishap"]
+__all__ = ["DAMAGE", "INTERNAL", "TRACEBACK", "ConnectionNotes", "Note", "mishap"]
 
 INTERNAL: Final = "internal/analysis"
 """The code of a note that is not about the capture, but about amqpscope itself."""
+
+DAMAGE: Final = ("capture/truncated", "capture/corrupt", "capture/compression")
+"""Codes of notes that say that the file is not all there, or damaged."""
 
 TRACEBACK: Final = "AMQPSCOPE_TRACEBACK"
 """The environment variable that, if it is set, lets `mishap` print a traceback on standard error."""

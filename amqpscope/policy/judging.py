@@ -21,7 +21,7 @@ from amqpscope.input.meter import Meter, Metering, unmeasured
 from amqpscope.input.selection import FrameSelection
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
-from amqpscope.model.note import INTERNAL, Note
+from amqpscope.model.note import DAMAGE, INTERNAL, Note
 from amqpscope.model.records import Connection, FrameRecord, FrameRef
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.policy import Policy, Rulings
@@ -46,7 +46,7 @@ INTERRUPTED: Final = "interrupted"
 """Why a capture was not read to its end: somebody ended the run."""
 
 
-PARTIAL: Final = (INTERNAL, "capture/truncated", "capture/corrupt", "capture/compression")
+PARTIAL: Final = (INTERNAL, *DAMAGE)
 """Notes that say that the file is not all there, or not all of it could be made out."""
 
 

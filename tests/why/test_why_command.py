@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import sys
@@ -160,3 +161,24 @@ def test_a_frame_that_the_packet_does_not_have_is_refused(
     assert (result.status, result.out) == (2, "")
     assert f"--frame {number}: the number of frames in the packet is 1" in result.err
     assert amqpscope(capsys, "why", "--end", "--frame", number, CREDIT).status == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "status"),
+    [([], [16], 0), (["--frame", 1], [16], 0), (["--end"], [], 0), (["--end", "--connection", "99"], [], 2)],
+)
+def test_a_capture_that_is_not_all_there_is_reported(
+    before: list[object],
+    behind: list[object],
+    status: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "short.pcap.gz"
+    path.write_bytes(gzip.compress(CREDIT.read_bytes())[:-12])
+    result = amqpscope(capsys, "why", *before, path, *behind)
+    assert result.status == status
+    notes = [line for line in result.err.splitlines() if f"{path}: capture/" in line]
+    assert len(notes) == 2 and len(set(notes)) == 2  # of the compression, and of the packet that it cut
+    assert all("capture/truncated: packet 20: " in note for note in notes)
+    assert notes == amqpscope(capsys, "read", "--count", path).err.splitlines()
