@@ -1,7 +1,6 @@
 """`amqpscope summary`: what happened on each connection."""
 
 import json
-import shlex
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -40,6 +39,7 @@ from amqpscope.report.notes import any_connection, note_lines, notes_about
 from amqpscope.report.numbers_text import number_lines
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
+from amqpscope.report.shell import shell_word
 from amqpscope.report.summary import connection_object, summary_json
 from amqpscope.report.summary_table import FINE, ConnectionFindings, SummaryRow, table_lines
 from amqpscope.report.summary_text import connection_lines
@@ -322,7 +322,7 @@ class _TextWriter(_Writer):
         super().__init__()
         self._painter, self._width = painter()
         self._asked = asked
-        self._file = shlex.quote(printable(capture.path)) if capture.path else ""
+        self._file = shell_word(capture.path) if capture.path else ""
         self._findings: dict[Connection, ConnectionFindings] = {}
         self._rows: list[SummaryRow] = []
         # Rows of connections that went wrong; connections that are no rows, because there are too many: those

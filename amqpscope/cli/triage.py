@@ -1,6 +1,5 @@
 """`amqpscope triage`: what is wrong in a capture, for somebody who knows nothing of it yet."""
 
-import shlex
 import sys
 
 from amqpscope.cli.inputs import CaptureArgument, Paths, ReadingOptions
@@ -12,7 +11,7 @@ from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.report.capture_summary import CaptureSummary
 from amqpscope.report.outcome import nothing_to
 from amqpscope.report.painter import painter
-from amqpscope.report.printable import printable
+from amqpscope.report.shell import shell_word
 from amqpscope.report.triage import Triage
 
 __all__ = ["EPILOG", "triage"]
@@ -57,7 +56,7 @@ def triage(
 def _triage(one: CaptureArgument, below: bool, allow_empty: bool) -> Status:
     """One capture. below: what is shown about another capture."""
     with one.open(CaptureOptions(keep=False, ended=True, judge=True)) as capture:
-        file = shlex.quote(printable(capture.path)) if capture.path else ""
+        file = shell_word(capture.path) if capture.path else ""
         found = Triage(capture.name, file)
         broken: BaseException | None = None
         try:

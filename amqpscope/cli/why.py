@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 import sys
 from typing import Annotated
 
@@ -20,7 +19,7 @@ from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.model.records import Connection
 from amqpscope.model.ring_names import AGAIN
-from amqpscope.report.printable import printable
+from amqpscope.report.shell import shell_word
 from amqpscope.rules.profiles import AUTO, valid
 from amqpscope.why.capture_ends import ends_of
 from amqpscope.why.endings_text import endings_lines, wanted_of
@@ -179,7 +178,7 @@ def why(
     if packet is None or not named:
         if packet is None and not named:
             raise FilterError("a FILE and a PACKET are needed")
-        one = named[0] if named else packet
+        one = shell_word(named[0] if named else str(packet))
         raise FilterError(
             f"a PACKET is needed: amqpscope why {one} PACKET; `amqpscope check` names packets with findings, "
             f"and `amqpscope why --end {one}` explains how connections ended"
@@ -187,7 +186,7 @@ def why(
     if connection is not None:
         raise FilterError("--connection: only with --end")
     if len(named) == 1 and _NUMBER.fullmatch(named[0]) and os.path.exists(packet):
-        raise FilterError(f"the file comes before the packet: amqpscope why {packet} {named[0]}")
+        raise FilterError(f"the file comes before the packet: amqpscope why {shell_word(packet)} {named[0]}")
     if "#" in named[0] and not os.path.lexists(named[0]):
         _hint_at_ring(named[0], packet)
     number = _number(packet)
@@ -220,13 +219,12 @@ def _hint_at_ring(given: str, packet: str) -> None:
     if name != given and os.path.exists(name):
         raise FilterError(
             f"{given}: no such file: tables of a ring of captures call a newer {name} so; if the file was "
-            f"not overwritten since then: amqpscope why {name} {packet}"
+            f"not overwritten since then: amqpscope why {shell_word(name)} {packet}"
         )
 
 
 def _status(material: ReplayableCapture, found: bool) -> Status:
-    """found: whether there is something to explain. What is damaged, and what amqpscope itself did not manage,
-    is reported."""
+    """found: whether there is something to explain. Damage, and what amqpscope failed to do, is reported."""
     sys.stdout.flush()
     notes_to_stderr(material.name, [*material.damage, *material.mishaps])
     if material.mishaps:
@@ -296,7 +294,7 @@ def _ends(material: ReplayableCapture, which: str | None, form: TextOrJson, belo
     else:
         if below:
             print()
-        file = shlex.quote(printable(material.path)) if material.path else ""
+        file = shell_word(material.path) if material.path else ""
         print_lines(endings_lines(material.name, found, scenes, which is not None, file))
     if found.nothing:
         sys.stdout.flush()

@@ -21,6 +21,7 @@ from amqpscope.pipeline.engines import Engine
 from amqpscope.pipeline.questions import FURTHER_QUESTIONS, QUESTIONS, LakeQuestion
 from amqpscope.pipeline.table_rows import row_objects
 from amqpscope.report.printable import printable
+from amqpscope.report.shell import shell_word
 
 __all__ = [
     "CHANGES",
@@ -129,7 +130,7 @@ class LakeReport(NamedTuple):
             if capture != self.newest[name]:
                 return ""
             capture = name
-        return f"amqpscope why {shlex.quote(printable(capture))} {packet}"
+        return f"amqpscope why {shell_word(capture)} {packet}"
 
     @property
     def title(self) -> str:
@@ -142,7 +143,7 @@ class LakeReport(NamedTuple):
         """What a shell runs for a query, which follows between double quotes."""
         run = f" --as-of {shlex.quote(printable(self.as_of))}" if self.as_of else ""
         tags = "".join(f" --tag {shlex.quote(f'{name}={value}')}" for name, value in self.tags.items())
-        return f"amqpscope pipeline sql {shlex.quote(printable(self.name))}{run}{tags}"
+        return f"amqpscope pipeline sql {shell_word(self.name)}{run}{tags}"
 
 
 def lake_report(

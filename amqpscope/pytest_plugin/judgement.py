@@ -1,7 +1,6 @@
 """A capture of a test, compared with the rules: whether the test fails for it, and the words that say why."""
 
 import io
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -27,6 +26,7 @@ from amqpscope.report.forms import ReportOptions
 from amqpscope.report.line import Line
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
+from amqpscope.report.shell import shell_word
 from amqpscope.report.timeline import Clock
 from amqpscope.report.verdict import Verdicts, frames_around, headline
 from amqpscope.report.writer import FindingWriter
@@ -219,7 +219,7 @@ class _Report(FindingWriter):
             parts.append(_painted(lines).rstrip())
         if worst is not None and alone:
             # Whole, whatever its length: it is there to be copied.
-            parts.append(f"\nWhat led to it: amqpscope why {shlex.quote(name)} {worst.packet}")
+            parts.append(f"\nWhat led to it: amqpscope why {shell_word(self.name)} {worst.packet}")
         return "\n".join(part for part in parts if part)
 
 

@@ -255,7 +255,7 @@ def test_text_is_inert_and_has_commands(hostile: LakeReport) -> None:
     assert any(line.startswith("    next: amqpscope why ") for line in lines)
     rows = [line for line in lines if line.startswith("rows: ")]
     assert len(rows) == 15
-    assert all(line.startswith("rows: amqpscope pipeline sql 'la ke\\x1b[31m' \"SELECT ") for line in rows)
+    assert all(line.startswith("rows: amqpscope pipeline sql $'la ke\\033[31m' \"SELECT ") for line in rows)
 
 
 def test_commands_name_the_run() -> None:

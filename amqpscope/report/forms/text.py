@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -17,6 +16,7 @@ from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import painter_of
 from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
+from amqpscope.report.shell import shell_word
 from amqpscope.report.suppressed import Suppressed, fixed_lines
 from amqpscope.report.writer import FindingWriter
 from dissectors.wording import count
@@ -70,7 +70,7 @@ class TextWriter(FindingWriter):
 
     def opened(self, capture: Capture) -> None:
         super().opened(capture)
-        self._begin_capture(shlex.quote(printable(capture.path)) if capture.path else "")
+        self._begin_capture(shell_word(capture.path) if capture.path else "")
 
     def _begin_capture(self, file: str) -> None:
         """file: how a command names the capture, "" if no command can read it again."""
