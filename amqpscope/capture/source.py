@@ -13,7 +13,7 @@ from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
 from amqpscope.limits import MAX_LOG_SAMPLE
 
-__all__ = ["CaptureSource", "is_capture"]
+__all__ = ["CaptureSource", "called", "is_capture", "only_once"]
 
 # Files that are no captures but often hold one. The first two are read, but not within one another.
 _COMPRESSED: Final = (
@@ -43,7 +43,7 @@ class CaptureSource:
         if isinstance(file, (str, os.PathLike)):
             self._path = str(file)
             self._own = self._path != "-"
-            self.name = name or (self._path if self._own else "standard input")
+            self.name = name or called(self._path)
             self.size = _path_size(self._path) if self._own else None
         else:
             self._file = file
@@ -70,7 +70,7 @@ class CaptureSource:
     @property
     def again(self) -> bool:
         """Whether it can be closed and opened again."""
-        return self._own
+        return self._own and not only_once(self._path)
 
     @property
     def damage(self) -> str:
@@ -190,6 +190,22 @@ class CaptureSource:
                 f"{'no capture' if first else 'nothing'}"
             )
         return "not a capture file" if first else "the file is empty"
+
+
+def only_once(path: str) -> bool:
+    """Whether what is at a path can be read only once: `-` is standard input; a pipe has a path, too."""
+    if path == "-":
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def called(path: str) -> str:
+    """What messages call the file at a path."""
+    return "standard input" if path == "-" else path
 
 
 def is_capture(path: str) -> bool:

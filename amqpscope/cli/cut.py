@@ -2,8 +2,6 @@
 
 import os
 import secrets
-import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from amqpscope.capture.source import called, only_once
 from amqpscope.cli.inputs import DecodingOptions, same_file
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import notes_to_stderr, say
@@ -26,7 +25,8 @@ from amqpscope.cli.status import Status
 from amqpscope.cutting.anonymising import Anonymised
 from amqpscope.cutting.cut import CutResult, CutSource, Disguise, Wish
 from amqpscope.cutting.cut import cut as cut_capture
-from amqpscope.errors import CaptureError, FilterError
+from amqpscope.errors import FilterError
+from amqpscope.input.replay import copy_octets
 from amqpscope.policy.replacement import Replacement, replace_text
 from dissectors.wording import are, count
 
@@ -279,18 +279,12 @@ def _checked_output(path: str, output: str | None, report: str | None) -> str:
 @contextmanager
 def _readable(path: str) -> Iterator[CutSource]:
     """The capture as a file that can be read several times."""
-    if path != "-":
+    if not only_once(path):
         yield CutSource(path, path)
         return
-    if sys.stdin is None:
-        raise CaptureError("standard input: is closed")
     with tempfile.NamedTemporaryFile(prefix="amqpscope-") as copy:
-        try:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-            copy.flush()
-        except OSError as error:
-            raise CaptureError(f"standard input: {error.strerror or error}") from error
-        yield CutSource(copy.name, "standard input")
+        copy_octets(path, copy.file)
+        yield CutSource(copy.name, called(path))
 
 
 def _report(output: str, result: CutResult) -> None:

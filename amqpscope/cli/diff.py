@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from amqpscope.capture.source import only_once
 from amqpscope.cli.inputs import DecodingOptions, JobsOption
 from amqpscope.cli.judging import FindingOptions, RuleOptions, StatusOptions, given_of, today
 from amqpscope.cli.option_groups import with_options
@@ -90,8 +91,8 @@ def diff(
     decoding: DecodingOptions,
 ) -> int:
     """Show the first differences between two captures of one scenario, in frames and in findings."""
-    if one == other == "-":
-        raise FilterError("- (standard input) can be read only once")
+    if one == other and only_once(one):
+        raise FilterError(f"{'- (standard input)' if one == '-' else one} can be read only once")
     processes = jobs_of(jobs)
     configuration = rules.configuration()
     policy = Policy(configuration, given_of(findings, rules, status), today())

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.capture.source import is_capture
+from amqpscope.capture.source import is_capture, only_once
 from amqpscope.cli.option_groups import OptionGroup
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status
@@ -181,8 +181,9 @@ class InputOptions(OptionGroup):
         secrets = self.decoding.secrets(configuration)
         if paths.count("-") > 1:
             raise FilterError("- (standard input) can be read only once")
-        if self.via and (self.merge or "-" in paths):
-            other = "--merge" if self.merge else "-"
+        once = next(filter(only_once, paths), "") if self.via else ""
+        if self.via and (self.merge or once):
+            other = "--merge" if self.merge else once
             raise FilterError(f"--via {self.via}: reads only single files; cannot be combined with {other}")
         found: list[CaptureArgument] = []
         for path in paths:

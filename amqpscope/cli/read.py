@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.capture.source import called, only_once
 from amqpscope.cli.inputs import (
     CaptureArgument,
     JobsOption,
@@ -237,8 +238,9 @@ def read(
         raise FilterError("--ladder: cannot be combined with --count or --format")
     if linked and (drawn or count):
         raise FilterError("--linked: cannot be combined with --ladder or --count")
-    if linked and "-" in paths:
-        raise FilterError("--linked: reads twice, which standard input cannot")
+    once = next(filter(only_once, paths), "")
+    if linked and once:
+        raise FilterError(f"--linked: reads twice, which {called(once)} cannot")
     processes = jobs_of(jobs)
     captures = reading.captures(paths)
     writer: FrameWriter
@@ -257,7 +259,7 @@ def read(
             several=len(captures) > 1,
             # Malformed frames say themselves what is wrong with them.
             verdicts=not no_verdicts and not selection.only_problems,
-            holds="-" not in paths,
+            holds=not once,
         )
     else:
         writer = FramesJsonWriter(form is ReadFormat.json, bodies or verbose >= 2, linked)

@@ -7,6 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, TextIO
 
+from amqpscope.capture.source import only_once
 from amqpscope.cli.inputs import CaptureArgument, same_file
 from amqpscope.cli.output import leave_stdout, notes_to_stderr, say
 from amqpscope.cli.selection import Selection
@@ -61,8 +62,8 @@ class Reports:
         annotated: str | None = None,
     ) -> None:
         self._form = declared(form)
-        again = [] if any("-" in one.paths for one in captures) else captures
-        self._options = ReportOptions(policy.terms, most, detail, again)
+        once = any(only_once(path) for one in captures for path in one.paths)
+        self._options = ReportOptions(policy.terms, most, detail, [] if once else captures)
         self._selection = selection
         self._annotated = annotated
         self._files: list[Replacement] = []
@@ -71,7 +72,7 @@ class Reports:
         self._named = [_named(output) for output in outputs]
         taken = [path for one in captures for path in one.paths]
         # Of an endless capture nobody can wait for the verdict.
-        self._to_the_end = bool(self._named) or "-" not in taken
+        self._to_the_end = bool(self._named) or not once
         if policy.configuration.file:
             taken.append(policy.configuration.file)
         if policy.baseline is not None:
@@ -83,8 +84,8 @@ class Reports:
         self._source = captures[0].paths[0]
         if annotated is not None:
             single = len(captures) == 1 and len(captures[0].paths) == 1 and not captures[0].via
-            if not single or self._source == "-":
-                raise FilterError("--annotate: works with one capture file")
+            if not single or only_once(self._source):
+                raise FilterError("--annotate: works with one capture file, and reads the capture again")
             if annotated in ("", "-"):
                 raise FilterError(f"--annotate {annotated}: must name a file")
             if any(same_file(annotated, other) for other in taken):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.capture.source import only_once
 from amqpscope.cli.inputs import (
     CaptureArgument,
     JobsOption,
@@ -126,7 +127,7 @@ def _may_draw(captures: list[CaptureArgument], output: str) -> None:
     """Check that a page can be drawn of what is summarised. Raises FilterError."""
     if not output.lower().endswith(".html"):
         raise FilterError(f"--output {output}: the name must end in .html")
-    if len(captures) != 1 or "-" in captures[0].paths:
+    if len(captures) != 1 or any(map(only_once, captures[0].paths)):
         raise FilterError(
             "--output: a page shows one capture, and reads the capture again (give one file, or --merge)"
         )

@@ -5,11 +5,11 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from amqpscope.capture.merging import Merge
 from amqpscope.capture.sink import SegmentSink
-from amqpscope.capture.source import CaptureSource
+from amqpscope.capture.source import CaptureSource, called, only_once
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import BLOCK, Capture, CaptureOptions, together
 from amqpscope.input.meter import Metering, unmeasured
@@ -19,7 +19,7 @@ from amqpscope.model.records import FrameRecord
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
 
-__all__ = ["ReplayableCapture", "SegmentProbe"]
+__all__ = ["ReplayableCapture", "SegmentProbe", "copy_octets"]
 
 
 class SegmentProbe(SegmentSink):
@@ -43,7 +43,8 @@ class _MeteredCapture(Capture):
 
 
 class ReplayableCapture:
-    """One capture. path: of the file; `-` is standard input, which is copied to a temporary file first.
+    """One capture. path: of the file; `-` is standard input, which is copied to a temporary file first, as
+    any pipe is.
 
     Several paths are one capture, in the order of time. profile, spec, via, dialect, secrets: as of
     `Capture`. meter: shows how far it has been read, each time that it is read.
@@ -60,7 +61,8 @@ class ReplayableCapture:
         meter: Metering = unmeasured,
     ) -> None:
         self._paths = [path] if isinstance(path, str) else list(path)
-        self._copy: BinaryIO | None = None
+        # Of what can be read only once, by its path.
+        self._copies: dict[str, BinaryIO] = {}
         self._captures: list[Capture] = []
         self._profile = profile
         self._spec = spec
@@ -72,42 +74,39 @@ class ReplayableCapture:
     @property
     def name(self) -> str:
         """What it is called."""
-        return together([_name(path) for path in self._paths])
+        return together([called(path) for path in self._paths])
 
     @property
     def size(self) -> int | None:
         """Octets of its files; None if one of them has no size, or came through a pipe."""
         try:
-            return None if "-" in self._paths else sum(os.path.getsize(path) for path in self._paths)
+            if any(map(only_once, self._paths)):
+                return None
+            return sum(os.path.getsize(path) for path in self._paths)
         except OSError:
             return None
 
     @property
     def path(self) -> str:
         """Where it is, if it is one file that can be read again; else ""."""
-        return self._paths[0] if len(self._paths) == 1 and self._paths[0] != "-" else ""
+        return self._paths[0] if len(self._paths) == 1 and not only_once(self._paths[0]) else ""
 
     def _file(self, path: str) -> str | BinaryIO:
-        if path != "-":
-            return path
-        if self._copy is None:
-            if sys.stdin is None:
-                raise CaptureError("standard input: is closed")
+        if path not in self._copies:
+            if not only_once(path):
+                return path
             copy = tempfile.TemporaryFile()  # noqa: SIM115  open as long as questions may come
-            try:
-                shutil.copyfileobj(sys.stdin.buffer, copy)
-            except OSError as error:
-                raise CaptureError(f"standard input: {error.strerror or error}") from error
-            self._copy = copy
-        self._copy.seek(0)
-        return self._copy
+            copy_octets(path, copy)
+            self._copies[path] = copy
+        self._copies[path].seek(0)
+        return self._copies[path]
 
     def segments(self, tap: SegmentProbe) -> Iterator[int]:
         """Its TCP segments, from the beginning, to `tap`; yields how many packets there were by then."""
         if self._via:
             yield from self._through_tshark(tap)
             return
-        sources = [CaptureSource(self._file(path), _name(path)) for path in self._paths]
+        sources = [CaptureSource(self._file(path), called(path)) for path in self._paths]
         try:
             if len(sources) > 1:
                 yield from _merged(sources, tap)
@@ -164,9 +163,9 @@ class ReplayableCapture:
 
     def close(self) -> None:
         """No more is asked."""
-        if self._copy is not None:
-            self._copy.close()
-            self._copy = None
+        for copy in self._copies.values():
+            copy.close()
+        self._copies.clear()
 
     def __enter__(self) -> "ReplayableCapture":
         return self
@@ -175,8 +174,19 @@ class ReplayableCapture:
         self.close()
 
 
-def _name(path: str) -> str:
-    return "standard input" if path == "-" else path
+def copy_octets(path: str, copy: IO[bytes]) -> None:
+    """Copy all of what can be read only once. Raises CaptureError."""
+    if path == "-" and sys.stdin is None:
+        raise CaptureError("standard input: is closed")
+    try:
+        if path == "-":
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        else:
+            with open(path, "rb") as pipe:
+                shutil.copyfileobj(pipe, copy)
+        copy.flush()
+    except OSError as error:
+        raise CaptureError(f"{called(path)}: {error.strerror or error}") from error
 
 
 def _merged(sources: list[CaptureSource], tap: SegmentProbe) -> Iterator[int]:
