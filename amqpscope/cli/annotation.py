@@ -1,8 +1,11 @@
 """`check --annotate`: the capture once more, with each finding as a comment on its packet."""
 
+from contextlib import suppress
+
 from amqpscope.cli.output import say
 from amqpscope.cutting.survey import comment_of
-from amqpscope.cutting.writing import copy_packets
+from amqpscope.cutting.writing import copy_packets, recorder_at
+from amqpscope.errors import CaptureError, OutputError
 from amqpscope.input.capture import Capture
 from amqpscope.limits import MAX_ANNOTATED
 from amqpscope.model.finding import Finding
@@ -16,13 +19,20 @@ __all__ = ["Annotation"]
 class Annotation(Hearer):
     """Keeps what is to be said of packets while a capture is judged; then reads it again and writes it.
 
-    path: of the capture, one file. file: what is written in its place, and completed by others. Raises
-    CaptureError if it cannot be written. Of very many findings the first are written.
+    path: of the capture, one file. out: the file to write, as the user calls it. file: what is written in its
+    place, from now on, and completed by others. Raises OutputError if it cannot be written. Of very many
+    findings the first are written.
     """
 
-    def __init__(self, path: str, file: Replacement) -> None:
+    def __init__(self, path: str, out: str, file: Replacement) -> None:
         self._path = path
+        self._out = out
         self._file = file
+        self._unfinished = file.reserve()
+        try:
+            self._recorder = recorder_at(self._unfinished)
+        except CaptureError as error:
+            raise self._failed(error) from error
         self._comments: dict[int, list[str]] = {}
         self._kept = 0
         self._left_out = 0
@@ -39,9 +49,18 @@ class Annotation(Hearer):
 
     def finish(self, capture: Capture, empty: bool) -> None:
         try:
-            copy_packets(self._path, self._file.reserve(), self._comments)
-        except BaseException:
-            self._file.abandon()
-            raise
+            copy_packets(self._path, self._recorder, self._comments)
+        except CaptureError as error:
+            # As an error of the capture, it would be reported by all who have reported the capture already.
+            raise self._failed(error) from error
         if self._left_out:
             say(f"--annotate: {count(self._left_out, 'finding')} left out, there are too many")
+
+    def fail(self, reason: str) -> None:
+        with suppress(CaptureError):
+            self._recorder.finish(0, [], [])
+        self._file.abandon()
+
+    def _failed(self, error: CaptureError) -> OutputError:
+        """It cannot be written. The user does not know the file that is written meanwhile."""
+        return OutputError(str(error).replace(self._unfinished, self._out))

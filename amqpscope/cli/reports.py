@@ -111,7 +111,7 @@ class Reports:
 
                 file = Replacement(self._annotated)
                 self._files.append(file)
-                others.append(Annotation(self._source, file))
+                others.append(Annotation(self._source, self._annotated, file))
         except BaseException:
             self._close(False)
             raise

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from amqpscope.cutting.anonymising import Anonymised, anonymise
 from amqpscope.cutting.choice import Choice
 from amqpscope.cutting.survey import CutSurvey, KnownFinding, comment_of, stream_of
-from amqpscope.cutting.writing import copy_packets
+from amqpscope.cutting.writing import copy_packets, recorder_at
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.input.selection import FrameSelection
@@ -101,7 +101,7 @@ def cut(source: CutSource, wish: Wish, out: str, disguise: Disguise | None = Non
     with tempfile.TemporaryDirectory(prefix="amqpscope-") as folder:
         plain = os.path.join(folder, "cut.pcapng")
         while True:
-            copy_packets(source.path, plain, {}, choice.kept)
+            copy_packets(source.path, recorder_at(plain), {}, choice.kept)
             numbers = choice.numbers()
             found = _findings_of(source, plain, survey, numbers)
             missing, new = _compared(choice.expected(), found, numbers)
@@ -135,7 +135,7 @@ def cut(source: CutSource, wish: Wish, out: str, disguise: Disguise | None = Non
         for one in found:
             text = f"{one.comment} (packet {numbers[one.packet]} of the original)"
             comments.setdefault(one.packet, []).append(text)
-        copy_packets(plain, out, comments, remark=_remark(survey, choice, disguise is not None))
+        copy_packets(plain, recorder_at(out, _remark(survey, choice, disguise is not None)), comments)
     connections = len(choice.whole | choice.partial)
     return CutResult(
         survey.packets,

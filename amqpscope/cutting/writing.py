@@ -34,18 +34,16 @@ def recorder_at(path: str, remark: str = "") -> PcapngRecorder:
 
 def copy_packets(
     path: str,
-    out: str,
+    recorder: PcapngRecorder,
     comments: Mapping[int, Sequence[str]],
     kept: bytes | bytearray | None = None,
-    remark: str = "",
 ) -> None:
-    """Write the packets of the capture at `path` to a pcapng file at `out`, as they are.
+    """Write the packets of the capture at `path` to a pcapng file, as they are. recorder: see `recorder_at`.
 
     comments: by number of the packet, from 1. kept: KEPT, LEFT_OUT or IRRELEVANT for each packet, None to
-    keep all. remark: a comment on the section. What the file says of its interfaces and of lost packets, and
-    its TLS secrets, are written, too. Raises CaptureError.
+    keep all. What the file says of its interfaces and of lost packets, and its TLS secrets, are written, too.
+    Raises CaptureError.
     """
-    recorder = recorder_at(out, remark)
     source = CaptureSource(path)
     copying = _Copying(recorder, comments, kept)
     try:

@@ -10,6 +10,8 @@ from support.busy_night import busy_night
 from support.commands import amqpscope
 from support.recorded import blocks_of, packets_of
 
+from amqpscope.errors import CaptureError
+
 ENHANCED_PACKET = 6
 COMMENT = 1
 
@@ -81,3 +83,37 @@ def test_a_run_that_fails_leaves_what_was_there(folder: Path, capsys: pytest.Cap
     assert amqpscope(capsys, "check", "--annotate", "out.pcapng", "text").status == 2
     assert Path("out.pcapng").read_text() == "as it was"
     assert sorted(path.name for path in folder.iterdir()) == ["night.pcap", "out.pcapng", "text"]
+
+
+@pytest.mark.parametrize("target", ["folder", "missing/out.pcapng", "/dev/full"])
+def test_what_cannot_be_written_is_reported_before_anything_is_read(
+    target: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("folder").mkdir()
+    result = amqpscope(capsys, "check", "--annotate", target, "night.pcap")
+    assert (result.status, result.out) == (2, "")
+    assert len(result.err.splitlines()) == 1
+    assert result.err.startswith(f"amqpscope: {target}: ")
+    assert sorted(path.name for path in folder.iterdir()) == ["folder", "night.pcap"]
+
+
+def test_a_failure_at_the_end_is_reported_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("out.pcapng").write_text("as it was")
+
+    def full(*_: object) -> None:
+        raise CaptureError("No space left on device")
+
+    monkeypatch.setattr("amqpscope.cli.annotation.copy_packets", full)
+    expected = amqpscope(capsys, "check", "night.pcap").out
+    result = amqpscope(capsys, "check", "--annotate", "out.pcapng", "night.pcap")
+    assert (result.status, result.err) == (2, "amqpscope: No space left on device\n")
+    assert expected.startswith(result.out)
+    assert Path("out.pcapng").read_text() == "as it was"
+    assert sorted(path.name for path in folder.iterdir()) == ["night.pcap", "out.pcapng"]
+
+
+def test_it_is_for_its_owner_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    amqpscope(capsys, "check", "--annotate", "out.pcapng", "night.pcap")
+    assert Path("out.pcapng").stat().st_mode & 0o777 == 0o600
