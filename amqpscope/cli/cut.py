@@ -54,7 +54,8 @@ and writes packets without their link layer. At the end, the command shows
 what was replaced, what was kept and what was left out.
 
 \b
-The file is read twice. Standard input is first copied to a temporary file.
+The file is read twice. Standard input, or a pipe, is first copied to a
+temporary file.
 
 \b
 Examples:

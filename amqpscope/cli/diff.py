@@ -42,8 +42,8 @@ of the captures can make the exit status 1. As in `check`, options such as
 --fail-on decide this.
 
 \b
-`diff` reads each capture twice, so it first copies standard input to a
-temporary file. With --jobs 2, two processes read the two captures.
+`diff` reads each capture twice, so it first copies standard input, or a
+pipe, to a temporary file. With --jobs 2, two processes read the two captures.
 
 \b
 Examples:

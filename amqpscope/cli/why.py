@@ -58,10 +58,10 @@ end. The word `also` marks a diagnosis of the connection that does not explain
 an end.
 
 \b
-`why` reads the capture several times, so it first copies standard input to a
-temporary file. With --merge, packets are numbered across all files, as in
-`check --merge`. The output also shows the original file of a packet, and the
-packet's number in that file.
+`why` reads the capture several times, so it first copies standard input,
+or a pipe, to a temporary file. With --merge, packets are numbered across all
+files, as in `check --merge`. The output also shows the original file of a
+packet, and the packet's number in that file.
 
 \b
 Examples:
