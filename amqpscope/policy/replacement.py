@@ -23,8 +23,9 @@ class Replacement:
     followed. What is no regular file (a pipe, a device), is one of the program's own standard streams, or
     stands in a folder where no other file can be made, is written in place: what it held is gone at once.
 
-    Nothing is created before `open`, so that whoever ends the program at a signal can know the file before
-    it exists. Raises OutputError with the path for whatever goes wrong; so does writing to the opened text.
+    Nothing is created before `open` or `reserve`, so that whoever ends the program at a signal can know the
+    file before it exists. Raises OutputError with the path for whatever goes wrong; so does writing to the
+    opened text.
     """
 
     def __init__(self, path: str) -> None:
@@ -37,38 +38,40 @@ class Replacement:
     def open(self) -> TextIO:
         """Create the file that is written meanwhile. Call this once; the text takes what is to be written."""
         before = _status(self._target)
-        self.reserve()
-        raw = self._opened(before)
+        self._create(0o666)
+        if self._unfinished and before is not None:
+            with contextlib.suppress(OSError):
+                os.chmod(self._unfinished, stat.S_IMODE(before.st_mode))
+        try:
+            raw = _NamedFile(self._unfinished or self._path, "w", self._path)
+        except OSError as error:
+            raise _failed(self._path, error) from error
         written = io.BufferedWriter(raw)
         self._text = io.TextIOWrapper(written, encoding="utf-8", errors="backslashreplace", newline="\n")
         return self._text
 
     def reserve(self) -> str:
-        """The path that is written meanwhile, for somebody who opens it, and not by `open`."""
-        before = _status(self._target)
-        if before is None or _may_be_replaced(self._target, before):
-            folder, name = os.path.split(self._target)
-            # A run that was killed leaves its own one, maybe with the same process id: in a container that is
-            # always the same.
-            self._unfinished = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}.part")
+        """The path that is written meanwhile, for somebody who opens it, and not by `open`.
+
+        The file is created at once, and only the user may read it.
+        """
+        self._create(0o600)
         return self._unfinished or self._path
 
-    def _opened(self, before: os.stat_result | None) -> io.RawIOBase:
-        if self._unfinished:
-            try:
-                raw = _NamedFile(self._unfinished, "x", self._path)
-            except OSError:
-                # It may be possible to write the file itself.
-                self._unfinished = ""
-            else:
-                if before is not None:
-                    with contextlib.suppress(OSError):
-                        os.chmod(self._unfinished, stat.S_IMODE(before.st_mode))
-                return raw
+    def _create(self, mode: int) -> None:
+        """Create the file that is written meanwhile, if there is to be one and it can be made."""
+        before = _status(self._target)
+        if before is not None and not _may_be_replaced(self._target, before):
+            return
+        folder, name = os.path.split(self._target)
+        # A run that was killed leaves its own one, maybe with the same process id: in a container that is
+        # always the same.
+        self._unfinished = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}.part")
         try:
-            return _NamedFile(self._path, "w", self._path)
-        except OSError as error:
-            raise _failed(self._path, error) from error
+            os.close(os.open(self._unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+        except OSError:
+            # It may be possible to write the file itself.
+            self._unfinished = ""
 
     def complete(self) -> None:
         """All is written: this is the file from now on."""

@@ -117,3 +117,12 @@ def test_a_failure_at_the_end_is_reported_once(
 def test_it_is_for_its_owner_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     amqpscope(capsys, "check", "--annotate", "out.pcapng", "night.pcap")
     assert Path("out.pcapng").stat().st_mode & 0o777 == 0o600
+
+
+def test_where_no_other_file_can_be_made_the_file_itself_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = "o" * 240 + ".pcapng"  # no longer name can be given to what is written meanwhile
+    Path(out).write_text("as it was")
+    assert amqpscope(capsys, "check", "--annotate", out, "night.pcap").status == 1
+    assert comments(out)

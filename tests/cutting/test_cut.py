@@ -218,3 +218,14 @@ def test_a_refused_cut_leaves_no_folder_of_a_profile(
     result = amqpscope(capsys, "cut", faults, "-o", "out.pcapng", "--wireshark-profile", "new", "--key", "k")
     assert result.status == 2 and "--key: only with --anonymise" in result.err
     assert not Path("new").exists()
+
+
+def test_where_no_other_file_can_be_made_the_file_itself_is_written(
+    faults: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = "o" * 240 + ".pcapng"  # no longer name can be given to what is written meanwhile
+    Path(out).write_text("as it was")
+    assert amqpscope(capsys, "cut", faults, "-o", out, "--connection", 3).status == 0
+    assert found(capsys, out)
+    result = amqpscope(capsys, "cut", faults, "-o", "none/out.pcapng", "--connection", 3)
+    assert (result.status, result.err) == (2, "amqpscope: none/out.pcapng: No such file or directory\n")
