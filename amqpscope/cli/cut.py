@@ -3,8 +3,7 @@
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -20,6 +19,7 @@ from amqpscope.cli.place_options import (
     last_option,
     link_option,
 )
+from amqpscope.cli.run_files import RunFiles
 from amqpscope.cli.selection import Selection, parse_bound
 from amqpscope.cli.status import Status
 from amqpscope.cutting.anonymising import Anonymised
@@ -27,7 +27,7 @@ from amqpscope.cutting.cut import CutResult, CutSource, Disguise, Wish
 from amqpscope.cutting.cut import cut as cut_capture
 from amqpscope.errors import FilterError
 from amqpscope.input.replay import copy_octets
-from amqpscope.policy.replacement import Replacement, replace_text
+from amqpscope.policy.replacement import replace_text
 from dissectors.wording import are, count
 
 __all__ = ["EPILOG", "cut"]
@@ -223,13 +223,10 @@ def cut(
     )
     if around is not None and not selection.everything:
         raise FilterError(f"--around: cannot be combined with {selection.words.split()[0]}")
-    output = _checked_output(path, output, report)
     if not anonymise and (key is not None or ports):
         raise FilterError(f"{'--ports' if key is None else '--key'}: only with --anonymise")
-    if wireshark_profile is not None:
-        from amqpscope.cli.cut_report import new_folder
-
-        new_folder(wireshark_profile)
+    output = _checked_output(path, output, report)
+    tls = decoding.secrets()
     disguise = (
         Disguise(secrets.token_bytes(32) if key is None else key.encode(), ports) if anonymise else None
     )
@@ -238,54 +235,52 @@ def cut(
     wish = Wish(
         selection, everything, selection.all_frames and not near_something, findings, around or 0, near
     )
-    file = Replacement(output)
-    with _readable(path) as source:
-        source = source._replace(dialect=decoding.dialect or "", secrets=decoding.secrets())
-        try:
-            result = cut_capture(source, wish, file.reserve(), disguise)
-        except BaseException:
-            file.abandon()
-            raise
-        file.complete()
+    with RunFiles() as files:
+        for folder in (report, wireshark_profile):
+            if folder is not None:
+                from amqpscope.cli.cut_report import new_folder  # brings what draws
+
+                files.at_end(new_folder(folder))
+        if coloring is not None:
+            files.new(coloring).open().write(_COLORING)
+        out = files.new(output).reserve()
+        meanwhile = tempfile.mkdtemp(prefix="amqpscope-")
+        files.at_end(partial(shutil.rmtree, meanwhile, ignore_errors=True))
+        source = _readable(path, meanwhile)._replace(dialect=decoding.dialect or "", secrets=tls)
+        result = cut_capture(source, wish, out, meanwhile, disguise)
+        files.complete()
         if report is not None:
-            from amqpscope.cli.cut_report import write_report  # brings what draws
+            from amqpscope.cli.cut_report import write_report
 
             shown = source if disguise is None else source._replace(secrets=None)
             write_report(report, output, shown, disguise is not None)
-    if coloring is not None:
-        replace_text(coloring, _COLORING)
-    if wireshark_profile is not None:
-        replace_text(os.path.join(wireshark_profile, "colorfilters"), _COLORING)
-        replace_text(os.path.join(wireshark_profile, "preferences"), _PREFERENCES)
+        if wireshark_profile is not None:
+            replace_text(os.path.join(wireshark_profile, "colorfilters"), _COLORING)
+            replace_text(os.path.join(wireshark_profile, "preferences"), _PREFERENCES)
     notes_to_stderr(source.name, result.notes)
     _report(output, result)
     return Status.FINE
 
 
 def _checked_output(path: str, output: str | None, report: str | None) -> str:
-    """The file of the cut. Makes the folder of a report. Raises FilterError for what makes no sense."""
+    """The file of the cut. Raises FilterError for what makes no sense."""
     if output is None and report is None:
         raise FilterError("cut: give a file (-o OUT.pcapng) or a folder (--report FOLDER)")
     if output in ("", "-"):
         raise FilterError(f"--output '{output}': must name a file")
     if output is not None and same_file(output, path):
         raise FilterError(f"--output {output}: is the file that is read")
-    if report is not None:
-        from amqpscope.cli.cut_report import new_folder
-
-        new_folder(report)
     return output or os.path.join(report or "", CUT_NAME)
 
 
-@contextmanager
-def _readable(path: str) -> Iterator[CutSource]:
-    """The capture as a file that can be read several times."""
+def _readable(path: str, folder: str) -> CutSource:
+    """The capture as a file that can be read several times; what can be read once is copied to the folder."""
     if not only_once(path):
-        yield CutSource(path, path)
-        return
-    with tempfile.NamedTemporaryFile(prefix="amqpscope-") as copy:
-        copy_octets(path, copy.file)
-        yield CutSource(copy.name, called(path))
+        return CutSource(path, path)
+    copy = os.path.join(folder, "input")
+    with open(copy, "w+b") as file:
+        copy_octets(path, file)
+    return CutSource(copy, called(path))
 
 
 def _report(output: str, result: CutResult) -> None:

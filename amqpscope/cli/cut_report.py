@@ -4,6 +4,7 @@ import contextlib
 import os
 import platform
 import shutil
+from collections.abc import Callable
 
 from amqpscope import __version__
 from amqpscope.cli.cut import CUT_NAME
@@ -39,14 +40,29 @@ The capture is anonymised: names, addresses, credentials and data are replaced b
 """
 
 
-def new_folder(path: str) -> None:
-    """Make a folder; one that is there has to be empty. Raises OutputError."""
+def new_folder(path: str) -> Callable[[], None]:
+    """Make a folder; one that is there has to be empty. Raises OutputError.
+
+    Returns what removes it, and the folders above it that were made, as long as they are empty.
+    """
+    missing: list[str] = []
+    above = os.path.abspath(path)
+    while not os.path.lexists(above):
+        missing.append(above)
+        above = os.path.dirname(above)
+
+    def remove() -> None:
+        with contextlib.suppress(OSError):
+            for folder in missing:
+                os.rmdir(folder)
+
     try:
         os.makedirs(path, exist_ok=True)
         if os.listdir(path):
             raise OutputError(f"{path}: the folder is not empty")
     except OSError as error:
         raise OutputError(f"{path}: {error.strerror or error}") from error
+    return remove
 
 
 class _Cut:

@@ -1,17 +1,14 @@
 """Where `amqpscope check` writes findings, and in which forms: standard output, and files beside it."""
 
-import os
 import re
-import signal
 import sys
-import threading
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from amqpscope.capture.source import only_once
 from amqpscope.cli.inputs import CaptureArgument, same_file
 from amqpscope.cli.output import leave_stdout, notes_to_stderr, say
+from amqpscope.cli.run_files import RunFiles
 from amqpscope.cli.selection import Selection
-from amqpscope.cli.status import ENDING
 from amqpscope.errors import FilterError
 from amqpscope.input.capture import Capture
 from amqpscope.policy.config_finding import RunConclusion
@@ -25,9 +22,6 @@ from amqpscope.report.printable import printable
 from amqpscope.report.suppressed import fixed_lines
 from amqpscope.report.writer import FindingWriter, Writers
 from dissectors.wording import count
-
-if TYPE_CHECKING:
-    from amqpscope.policy.replacement import Replacement
 
 __all__ = ["Reports", "in_folder"]
 
@@ -66,9 +60,8 @@ class Reports:
         self._options = ReportOptions(policy.terms, most, detail, [] if once else captures)
         self._selection = selection
         self._annotated = annotated
-        self._files: list[Replacement] = []
+        self._files = RunFiles()
         self._writers: Writers | None = None
-        self._signals: dict[int, signal.Handlers] = {}
         self._named = [_named(output) for output in outputs]
         taken = [path for one in captures for path in one.paths]
         # Of an endless capture nobody can wait for the verdict.
@@ -99,19 +92,12 @@ class Reports:
     def __enter__(self) -> Writers:
         others: list[Hearer] = []
         try:
-            self._remove_at_signals()
-            if self._named or self._annotated is not None:
-                from amqpscope.policy.replacement import Replacement  # most runs write no files
             for form, path in self._named:
-                file = Replacement(path)
-                self._files.append(file)
-                others.append(self._writer(declared(form), file.open()))
+                others.append(self._writer(declared(form), self._files.new(path).open()))
             if self._annotated is not None:
                 from amqpscope.cli.annotation import Annotation  # brings what writes captures
 
-                file = Replacement(self._annotated)
-                self._files.append(file)
-                others.append(Annotation(self._source, self._annotated, file))
+                others.append(Annotation(self._source, self._annotated, self._files.new(self._annotated)))
         except BaseException:
             self._close(False)
             raise
@@ -139,36 +125,9 @@ class Reports:
 
     def _close(self, whole: bool) -> None:
         """The files are complete if the reports in them are whole, and else are what they were before."""
-        files = list(self._files)
-        try:
-            while files:
-                file = files.pop(0)
-                if whole:
-                    file.complete()
-                else:
-                    file.abandon()
-        finally:
-            for file in files:
-                file.abandon()
-            for number, handler in self._signals.items():
-                signal.signal(number, handler)
-            self._signals = {}
-
-    def _remove_at_signals(self) -> None:
-        """See to it that no unfinished file stays behind when the program is ended by a signal."""
-        if not (self._named or self._annotated) or threading.current_thread() is not threading.main_thread():
-            return
-        for number in ENDING:
-            if signal.getsignal(number) is signal.SIG_DFL:
-                self._signals[number] = signal.SIG_DFL
-                signal.signal(number, self._end_by)
-
-    def _end_by(self, number: int, _: object) -> None:
-        """A signal ends the program, as it does by itself."""
-        for file in self._files:
-            file.remove()
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+        with self._files:
+            if whole:
+                self._files.complete()
 
 
 class _Complaints(Hearer):

@@ -7,7 +7,6 @@ certain findings of a connection than the whole capture, the whole connection is
 """
 
 import os
-import tempfile
 from collections import Counter
 from typing import NamedTuple
 
@@ -88,8 +87,11 @@ class CutResult(NamedTuple):
     anonymised: Anonymised | None
 
 
-def cut(source: CutSource, wish: Wish, out: str, disguise: Disguise | None = None) -> CutResult:
-    """Write what is wished of a capture to a pcapng file at `out`. Raises CaptureError."""
+def cut(source: CutSource, wish: Wish, out: str, folder: str, disguise: Disguise | None = None) -> CutResult:
+    """Write what is wished of a capture to a pcapng file at `out`. Raises CaptureError.
+
+    folder: for files that are needed meanwhile, which stay there.
+    """
     with source.open() as capture:
         survey = CutSurvey(capture, wish.selection)
         survey.read()
@@ -98,44 +100,43 @@ def cut(source: CutSource, wish: Wish, out: str, disguise: Disguise | None = Non
     if not choice.packets:
         raise CaptureError(f"{source.name}: {wish.selection.missing() or 'no packet matches the options'}")
     widened: list[int] = []
-    with tempfile.TemporaryDirectory(prefix="amqpscope-") as folder:
-        plain = os.path.join(folder, "cut.pcapng")
+    plain = os.path.join(folder, "cut.pcapng")
+    while True:
+        copy_packets(source.path, recorder_at(plain), {}, choice.kept)
+        numbers = choice.numbers()
+        found = _findings_of(source, plain, survey, numbers)
+        missing, new = _compared(choice.expected(), found, numbers)
+        different = {one.stream for one in (*missing, *new) if one.certain} & choice.partial
+        if not different:
+            break
+        widened += sorted(stream_of(number) for number in different)
+        choice.keep_connections(different)
+    anonymised = None
+    if disguise is not None:
+        masked = os.path.join(folder, "masked.pcapng")
+        expected = [one._replace(packet=numbers[one.packet]) for one in found]
+        loose: set[int] = set()
+        without: set[int] = set()
         while True:
-            copy_packets(source.path, recorder_at(plain), {}, choice.kept)
-            numbers = choice.numbers()
-            found = _findings_of(source, plain, survey, numbers)
-            missing, new = _compared(choice.expected(), found, numbers)
-            different = {one.stream for one in (*missing, *new) if one.certain} & choice.partial
-            if not different:
+            anonymised = anonymise(
+                source.open(plain), plain, masked, disguise.key, disguise.ports, loose, without
+            )
+            theirs = [numbers[packet] for packet in anonymised.numbers]
+            found = _findings_of(source, masked, survey, theirs)
+            missing, new = _compared(expected, found, theirs)
+            wrong = {anonymised.streams[one.packet] for one in new if one.certain}
+            if wrong <= without:
                 break
-            widened += sorted(stream_of(number) for number in different)
-            choice.keep_connections(different)
-        anonymised = None
-        if disguise is not None:
-            masked = os.path.join(folder, "masked.pcapng")
-            expected = [one._replace(packet=numbers[one.packet]) for one in found]
-            loose: set[int] = set()
-            without: set[int] = set()
-            while True:
-                anonymised = anonymise(
-                    source.open(plain), plain, masked, disguise.key, disguise.ports, loose, without
-                )
-                theirs = [numbers[packet] for packet in anonymised.numbers]
-                found = _findings_of(source, masked, survey, theirs)
-                missing, new = _compared(expected, found, theirs)
-                wrong = {anonymised.streams[one.packet] for one in new if one.certain}
-                if wrong <= without:
-                    break
-                without |= wrong & loose
-                loose |= wrong
-            if len(theirs) == 1:
-                raise CaptureError(f"{source.name}: no connection can be anonymised: {_reasons(anonymised)}")
-            plain, numbers = masked, theirs
-        comments: dict[int, list[str]] = {}
-        for one in found:
-            text = f"{one.comment} (packet {numbers[one.packet]} of the original)"
-            comments.setdefault(one.packet, []).append(text)
-        copy_packets(plain, recorder_at(out, _remark(survey, choice, disguise is not None)), comments)
+            without |= wrong & loose
+            loose |= wrong
+        if len(theirs) == 1:
+            raise CaptureError(f"{source.name}: no connection can be anonymised: {_reasons(anonymised)}")
+        plain, numbers = masked, theirs
+    comments: dict[int, list[str]] = {}
+    for one in found:
+        text = f"{one.comment} (packet {numbers[one.packet]} of the original)"
+        comments.setdefault(one.packet, []).append(text)
+    copy_packets(plain, recorder_at(out, _remark(survey, choice, disguise is not None)), comments)
     connections = len(choice.whole | choice.partial)
     return CutResult(
         survey.packets,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -229,3 +233,46 @@ def test_where_no_other_file_can_be_made_the_file_itself_is_written(
     assert found(capsys, out)
     result = amqpscope(capsys, "cut", faults, "-o", "none/out.pcapng", "--connection", 3)
     assert (result.status, result.err) == (2, "amqpscope: none/out.pcapng: No such file or directory\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_nothing_of_the_capture_behind(
+    number: signal.Signals, faults: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(Path("temporary").absolute()))
+    line = [sys.executable, "-m", "amqpscope", "cut", "-", "--report", "new/report", "--anonymise"]
+    usual = partial(signal.signal, number, signal.SIG_DFL)
+    with subprocess.Popen(line, stdin=subprocess.PIPE, preexec_fn=usual) as process:
+        assert process.stdin is not None
+        process.stdin.write(faults.read_bytes())
+        process.stdin.flush()
+        deadline = time.monotonic() + 60
+        while not list(Path("temporary").glob("*/*")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert os.listdir("temporary")
+        process.send_signal(number)
+        assert process.wait() == -number
+    assert os.listdir("temporary") == []
+    assert sorted(os.listdir()) == ["faults.pcap", "temporary"]
+
+
+def test_a_signal_that_is_ignored_does_not_end_a_cut(faults: Path) -> None:
+    """As under nohup."""
+    line = [sys.executable, "-m", "amqpscope", "cut", "-", "-o", "out.pcapng"]
+    ignored = partial(signal.signal, signal.SIGHUP, signal.SIG_IGN)
+    with subprocess.Popen(line, stdin=subprocess.PIPE, preexec_fn=ignored) as process:
+        assert process.stdin is not None
+        deadline = time.monotonic() + 60
+        while len(os.listdir()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGHUP)
+        process.communicate(faults.read_bytes())
+    assert process.returncode == 0 and Path("out.pcapng").exists()
+
+
+def test_a_cut_that_fails_leaves_no_folders(faults: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty").mkdir()
+    options = ["--report", "a/b/report", "--wireshark-profile", "empty", "--coloring-rules", "colors"]
+    assert amqpscope(capsys, "cut", "nothing.pcap", *options).status == 2
+    assert sorted(os.listdir()) == ["empty", "faults.pcap"]
