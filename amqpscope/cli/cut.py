@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import tempfile
 from functools import partial
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from amqpscope.capture.source import called, only_once
-from amqpscope.cli.inputs import DecodingOptions, same_file
+from amqpscope.cli.inputs import DecodingOptions, refuse_taken
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import notes_to_stderr, say
 from amqpscope.cli.place_options import (
@@ -99,6 +100,9 @@ gui.column.format:
 \t"Finding", "%Cus:frame.comment:0:R",
 \t"Info", "%i"
 """
+
+# The files of a profile.
+_PROFILE = {"colorfilters": _COLORING, "preferences": _PREFERENCES}
 
 _KEPT = (
     "times, sizes, standard words outside credentials, message ids and bodies, product names, versions, "
@@ -225,7 +229,7 @@ def cut(
         raise FilterError(f"--around: cannot be combined with {selection.words.split()[0]}")
     if not anonymise and (key is not None or ports):
         raise FilterError(f"{'--ports' if key is None else '--key'}: only with --anonymise")
-    output = _checked_output(path, output, report)
+    output = _checked_output([path, *decoding.files()], output, report, coloring, wireshark_profile)
     tls = decoding.secrets()
     disguise = (
         Disguise(secrets.token_bytes(32) if key is None else key.encode(), ports) if anonymise else None
@@ -255,21 +259,34 @@ def cut(
             shown = source if disguise is None else source._replace(secrets=None)
             write_report(report, output, shown, disguise is not None)
         if wireshark_profile is not None:
-            replace_text(os.path.join(wireshark_profile, "colorfilters"), _COLORING)
-            replace_text(os.path.join(wireshark_profile, "preferences"), _PREFERENCES)
+            for name, text in _PROFILE.items():
+                replace_text(os.path.join(wireshark_profile, name), text)
     notes_to_stderr(source.name, result.notes)
     _report(output, result)
     return Status.FINE
 
 
-def _checked_output(path: str, output: str | None, report: str | None) -> str:
-    """The file of the cut. Raises FilterError for what makes no sense."""
+def _checked_output(
+    read: list[str], output: str | None, report: str | None, coloring: str | None, profile: str | None
+) -> str:
+    """The file of the cut. read: all files that are read. Raises FilterError for what makes no sense."""
     if output is None and report is None:
         raise FilterError("cut: give a file (-o OUT.pcapng) or a folder (--report FOLDER)")
-    if output in ("", "-"):
-        raise FilterError(f"--output '{output}': must name a file")
-    if output is not None and same_file(output, path):
-        raise FilterError(f"--output {output}: is the file that is read")
+    for option, path in (("--output", output), ("--coloring-rules", coloring)):
+        if path in ("", "-"):
+            raise FilterError(f"{option} '{path}': must name a file")
+    taken = list(read)
+    if profile is not None:
+        taken += [os.path.join(profile, name) for name in _PROFILE]
+    if report is not None:
+        from amqpscope.cli.cut_report import files_of_report  # brings what draws
+
+        taken += files_of_report(report)
+    if output is not None:
+        refuse_taken("--output", output, taken)
+        taken.append(output)
+    if coloring is not None:
+        refuse_taken("--coloring-rules", coloring, taken)
     return output or os.path.join(report or "", CUT_NAME)
 
 

@@ -20,9 +20,11 @@ from amqpscope.policy.policy import Policy
 from amqpscope.report.finding_counts import Detail
 from amqpscope.report.forms import ReportOptions, declared
 
-__all__ = ["new_folder", "write_report"]
+__all__ = ["files_of_report", "new_folder", "write_report"]
 
 _MOST = 10
+
+_FINDINGS, _PAGE, _VERSIONS, _ABOUT = "findings.md", "page.html", "versions.txt", "README.md"
 
 _README = """\
 # A report of amqpscope
@@ -65,6 +67,11 @@ def new_folder(path: str) -> Callable[[], None]:
     return remove
 
 
+def files_of_report(folder: str) -> list[str]:
+    """The files that `write_report` writes."""
+    return [os.path.join(folder, name) for name in (CUT_NAME, _FINDINGS, _PAGE, _VERSIONS, _ABOUT)]
+
+
 class _Cut:
     """The capture of the report, as the findings name it."""
 
@@ -91,18 +98,18 @@ def write_report(folder: str, cut: str, source: CutSource, anonymised: bool) -> 
     try:
         if not os.path.exists(capture):
             shutil.copyfile(cut, capture)
-        with open(os.path.join(folder, "findings.md"), "w", encoding="utf-8") as file:
+        with open(os.path.join(folder, _FINDINGS), "w", encoding="utf-8") as file:
             options = ReportOptions(policy.terms, _MOST, Detail(possible=True, notes=True))
             writer = declared("markdown").writer(file, options)
             judge([_Cut(capture, source)], policy, hearer=writer, gather=False)
         versions = f"amqpscope {__version__}\nPython {platform.python_version()}\n{platform.platform()}\n"
-        _write(folder, "versions.txt", versions)
-        _write(folder, "README.md", _README.format(anonymised=_ANONYMISED if anonymised else ""))
+        _write(folder, _VERSIONS, versions)
+        _write(folder, _ABOUT, _README.format(anonymised=_ANONYMISED if anonymised else ""))
     except OSError as error:
         raise OutputError(f"{folder}: {error.strerror or error}") from error
     # There, so that the page does not name folders of this machine.
     with contextlib.chdir(folder):
-        draw_capture(CaptureArgument([CUT_NAME]), "page.html", Selection())
+        draw_capture(CaptureArgument([CUT_NAME]), _PAGE, Selection())
 
 
 def _write(folder: str, name: str, text: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import CaptureArgument, InputOptions, same_file
+from amqpscope.cli.inputs import CaptureArgument, InputOptions, refuse_taken
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import meter, notes_to_stderr, say
 from amqpscope.cli.place_options import connection_option, first_option, last_option, link_option
@@ -160,8 +160,7 @@ def draw_capture(
     write = _form(out, to_scale)
     if one.refusal:
         raise CaptureError(one.refusal)
-    if any(same_file(path, out) for path in one.paths if path != "-"):
-        raise FilterError(f"--output {out}: is the capture itself")
+    refuse_taken("--output", out, one.files)
     with ReplayableCapture(
         one.paths, via=one.via, dialect=one.dialect, secrets=one.secrets, meter=meter
     ) as material:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from amqpscope.cli.inputs import CaptureArgument, same_file
+from amqpscope.cli.inputs import CaptureArgument, refuse_taken
 from amqpscope.cli.output import meter, notes_to_stderr, say
 from amqpscope.cli.status import Status
 from amqpscope.diff.comparison import Difference, Meeting, compare
@@ -31,8 +31,7 @@ def draw_comparison(captures: list[CaptureArgument], out: str) -> Status:
     for one in captures:
         if one.refusal:
             raise CaptureError(one.refusal)
-        if any(same_file(path, out) for path in one.paths if path != "-"):
-            raise FilterError(f"--output {out}: is one of the captures")
+        refuse_taken("--output", out, one.files)
     first, second = (
         ReplayableCapture(one.paths, via=one.via, dialect=one.dialect, secrets=one.secrets, meter=meter)
         for one in captures

@@ -3,7 +3,7 @@
 import enum
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
@@ -30,6 +30,7 @@ __all__ = [
     "Paths",
     "ReadingOptions",
     "capture_status",
+    "refuse_taken",
     "same_file",
 ]
 
@@ -84,8 +85,14 @@ class CaptureArgument:
         self.via = ""
         self.dialect = ""
         self.secrets: Secrets | None = None
+        self.secret_files: list[str] = []
         self.refusal = refusal
         self.name = together(paths)
+
+    @property
+    def files(self) -> list[str]:
+        """All that is read for it: its own files, and those that have its secrets."""
+        return [*self.paths, *self.secret_files]
 
     @property
     def size(self) -> int:
@@ -141,12 +148,21 @@ class DecodingOptions(OptionGroup):
         """What the key logs and private keys have that the options name, or if an option is not given the
         configuration; None without any. growing: the key logs are still written. Raises FilterError.
         """
+        return tls_secrets(*self._files(configuration), growing)
+
+    def files(self, configuration: Configuration | None = None) -> list[str]:
+        """The files that `secrets` reads."""
+        logs, keys = self._files(configuration)
+        return [*logs, *keys]
+
+    def _files(self, configuration: Configuration | None) -> tuple[list[str], list[str]]:
+        """The key logs, and the private keys."""
         logs, keys = self.tls_keylog or [], self.tls_key or []
         if configuration is not None:
             values = configuration.values
             logs = logs or [configuration.path(name) for name in values.get("tls-keylog", [])]
             keys = keys or [configuration.path(name) for name in values.get("tls-key", [])]
-        return tls_secrets(logs, keys, growing)
+        return logs, keys
 
 
 class InputOptions(OptionGroup):
@@ -199,6 +215,7 @@ class InputOptions(OptionGroup):
         for one in found:
             one.via = self.via or ""
             one.secrets = secrets
+            one.secret_files = self.decoding.files(configuration)
             one.dialect = self.decoding.dialect or ""
         return found
 
@@ -275,6 +292,12 @@ def same_file(path: str, other: str) -> bool:
         return os.path.samestat(_status(path), _status(other))
     except OSError:
         return os.path.realpath(path) == os.path.realpath(other)
+
+
+def refuse_taken(option: str, path: str, taken: Iterable[str]) -> None:
+    """Raises FilterError for a file to be written that is one of those which the run reads or writes."""
+    if any(same_file(path, other) for other in taken):
+        raise FilterError(f"{option} {path}: this run already reads or writes this file")
 
 
 def _status(path: str) -> os.stat_result:

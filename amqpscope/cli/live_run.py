@@ -6,6 +6,7 @@ from collections.abc import Callable
 from amqpscope.capture.live.privileges import give_up
 from amqpscope.capture.live.source import LiveSource
 from amqpscope.cli import quantities
+from amqpscope.cli.inputs import refuse_taken
 from amqpscope.cli.judging import given_of, today
 from amqpscope.cli.live_options import BEFORE, LiveFormat, LiveOptions
 from amqpscope.cli.live_session import LiveSession, Stop
@@ -55,6 +56,8 @@ def watch_live(options: LiveOptions, open_source: Callable[[], LiveSource], pack
     secrets = options.decoding.secrets(configuration, growing=True)
     if options.embed_keys and (path is None or secrets is None):
         raise FilterError("--embed-keys: needs -w and --tls-keylog or --tls-key")
+    if path not in (None, "-"):
+        refuse_taken("--write", path, [*options.decoding.files(configuration), configuration.file])
     with open_source() as source:
         give_up()
         recording = None

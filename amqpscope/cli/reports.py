@@ -5,7 +5,7 @@ import sys
 from typing import TextIO
 
 from amqpscope.capture.source import only_once
-from amqpscope.cli.inputs import CaptureArgument, same_file
+from amqpscope.cli.inputs import CaptureArgument, refuse_taken
 from amqpscope.cli.output import leave_stdout, notes_to_stderr, say
 from amqpscope.cli.run_files import RunFiles
 from amqpscope.cli.selection import Selection
@@ -63,7 +63,7 @@ class Reports:
         self._files = RunFiles()
         self._writers: Writers | None = None
         self._named = [_named(output) for output in outputs]
-        taken = [path for one in captures for path in one.paths]
+        taken = [path for one in captures for path in one.files]
         # Of an endless capture nobody can wait for the verdict.
         self._to_the_end = bool(self._named) or not once
         if policy.configuration.file:
@@ -71,8 +71,7 @@ class Reports:
         if policy.baseline is not None:
             taken.append(policy.baseline.file)
         if policy.gathered is not None:
-            if any(same_file(policy.gathered.file, other) for other in taken):
-                raise FilterError(f"--write-baseline {policy.gathered.file}: is also an input of this run")
+            refuse_taken("--write-baseline", policy.gathered.file, taken)
             taken.append(policy.gathered.file)
         self._source = captures[0].paths[0]
         if annotated is not None:
@@ -81,12 +80,10 @@ class Reports:
                 raise FilterError("--annotate: works with one capture file, and reads the capture again")
             if annotated in ("", "-"):
                 raise FilterError(f"--annotate {annotated}: must name a file")
-            if any(same_file(annotated, other) for other in taken):
-                raise FilterError(f"--annotate {annotated}: this run already reads or writes this file")
+            refuse_taken("--annotate", annotated, taken)
             taken.append(annotated)
         for _, path in self._named:
-            if any(same_file(path, other) for other in taken):
-                raise FilterError(f"--output {path}: this run already reads or writes this file")
+            refuse_taken("--output", path, taken)
             taken.append(path)
 
     def __enter__(self) -> Writers:

@@ -6,12 +6,11 @@ from typing import Annotated
 import typer
 
 from amqpscope.capture.live.opening import list_interfaces, open_source
-from amqpscope.cli.inputs import same_file
+from amqpscope.cli.inputs import refuse_taken
 from amqpscope.cli.live_options import LiveOptions
 from amqpscope.cli.live_run import watch_live
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.status import Status
-from amqpscope.errors import FilterError
 from amqpscope.report.printable import printable
 
 __all__ = ["EPILOG", "sniff"]
@@ -89,8 +88,8 @@ def sniff(
     """Show the AMQP traffic of network interfaces, and broken rules, while the packets arrive."""
     if listed:
         return _list()
-    if live.path not in (None, "-") and "-" in (interfaces or []) and same_file(live.path, "-"):
-        raise FilterError(f"--write {live.path}: is the file that standard input reads")
+    if live.path not in (None, "-") and "-" in (interfaces or []):
+        refuse_taken("--write", live.path, ["-"])
     opened = functools.partial(open_source, interfaces or ["any"], packet_filter, any_port)
     return watch_live(live, opened, packet_filter)
 

@@ -116,7 +116,10 @@ def test_of_a_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) ->
             "--write-baseline: cannot be combined with --baseline",
         ),
         (["--write-baseline", "-"], "--write-baseline -: must name a file"),
-        (["--write-baseline", "./clean.pcap"], "--write-baseline ./clean.pcap: is also an input of this run"),
+        (
+            ["--write-baseline", "./clean.pcap"],
+            "--write-baseline ./clean.pcap: this run already reads or writes this file",
+        ),
         (
             ["--write-baseline", "x.json", "-o", "x.json"],
             "--output x.json: this run already reads or writes this file",
@@ -125,7 +128,10 @@ def test_of_a_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) ->
             ["--write-baseline", "other.json"],
             "other.json: the file is not a baseline, so amqpscope does not overwrite it",
         ),
-        (["--write-baseline", "known.toml"], "--write-baseline known.toml: is also an input of this run"),
+        (
+            ["--write-baseline", "known.toml"],
+            "--write-baseline known.toml: this run already reads or writes this file",
+        ),
         (
             ["--baseline", "known.json", "-o", "known.json"],
             "--output known.json: this run already reads or writes this file",

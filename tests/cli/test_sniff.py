@@ -293,7 +293,7 @@ def test_what_is_read_from_standard_input_is_not_written_over(tmp_path: Path, li
     with path.open("rb") as source:
         done = subprocess.run(line, stdin=source, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith(": is the file that standard input reads\n")
+    assert done.stderr.endswith(": this run already reads or writes this file\n")
     assert path.read_bytes() == written(clean())
 
 

@@ -20,6 +20,8 @@ from support.tshark import tshark_version
 
 from amqpscope import __version__ as amqpscope_version
 
+KEYS = f"CLIENT_RANDOM {'00' * 32} {'00' * 48}\n"
+
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 
 ENHANCED_PACKET = 6
@@ -149,7 +151,7 @@ def test_standard_input_is_read_like_a_file(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["-o", "faults.pcap"], "--output faults.pcap: is the file that is read"),
+        (["-o", "faults.pcap"], "--output faults.pcap: this run already reads or writes this file"),
         (["-o", "-"], "--output '-': must name a file"),
         (["-o", "x", "--around", "3", "--connection", "1"], "--around: cannot be combined with --connection"),
         (["-o", "x", "--connection", "9999"], "faults.pcap: no connection 9999 (there are 0 to 3)"),
@@ -276,3 +278,30 @@ def test_a_cut_that_fails_leaves_no_folders(faults: Path, capsys: pytest.Capture
     options = ["--report", "a/b/report", "--wireshark-profile", "empty", "--coloring-rules", "colors"]
     assert amqpscope(capsys, "cut", "nothing.pcap", *options).status == 2
     assert sorted(os.listdir()) == ["empty", "faults.pcap"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["-o", "x", "--coloring-rules", "faults.pcap"], "--coloring-rules faults.pcap: this run already"),
+        (["-o", "x", "--coloring-rules", "./x"], "--coloring-rules ./x: this run already"),
+        (["--report", "r", "--coloring-rules", "r/cut.pcapng"], "--coloring-rules r/cut.pcapng: this run"),
+        (["--report", "r", "-o", "r/page.html"], "--output r/page.html: this run already"),
+        (["-o", "p/preferences", "--wireshark-profile", "p"], "--output p/preferences: this run already"),
+        (["-o", "x", "--coloring-rules", "-"], "--coloring-rules '-': must name a file"),
+        (["-o", "x", "--coloring-rules", ""], "--coloring-rules '': must name a file"),
+        (["-o", "x", "--coloring-rules", "none/colors"], "none/colors: No such file or directory"),
+        (["-o", "x", "--coloring-rules", "."], ".: Is a directory"),
+        (["-o", "keys.txt", "--tls-keylog", "keys.txt"], "--output keys.txt: this run already"),
+        (["-o", "x", "--coloring-rules", "keys.txt", "--tls-key", "keys.txt"], "keys.txt: this run already"),
+    ],
+)
+def test_no_file_is_written_over_and_nothing_is_written_before_all_can_be(
+    options: list[str], why: str, faults: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("keys.txt").write_text(KEYS)
+    before = faults.read_bytes()
+    result = amqpscope(capsys, "cut", faults, *options)
+    assert result.status == 2 and why in result.err
+    assert sorted(os.listdir()) == ["faults.pcap", "keys.txt"]
+    assert faults.read_bytes() == before and Path("keys.txt").read_text() == KEYS

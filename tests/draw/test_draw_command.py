@@ -222,7 +222,7 @@ def test_the_capture_itself_is_not_overwritten(tmp_path: Path, capsys: pytest.Ca
     path = tmp_path / "traffic.svg"
     path.write_bytes(EARLY.read_bytes())
     result = amqpscope(capsys, "draw", path, "-o", path)
-    assert result.status == 2 and "is the capture itself" in result.err
+    assert result.status == 2 and "already reads or writes this file" in result.err
     assert path.read_bytes() == EARLY.read_bytes()
 
 
