@@ -119,7 +119,7 @@ def draw(
         ),
     ] = False,
     scale: Annotated[
-        Scale,
+        Scale | None,
         typer.Option(
             "--scale",
             metavar="even|time",
@@ -127,7 +127,7 @@ def draw(
             help="Set the distance between rows in SVG. even: the distance is the same for all rows; time: "
             "the distance grows with the time between frames. [default: even]",
         ),
-    ] = Scale.even,
+    ] = None,
     reading: InputOptions,
 ) -> int:
     """Draw frames as arrows between client and server, with the findings below them."""
@@ -143,7 +143,11 @@ def draw(
 
         if not selection.everything or around:
             raise FilterError("--compare: cannot be combined with an option that selects frames")
+        if scale is not None:
+            raise FilterError("--compare: cannot be combined with --scale")
         return draw_comparison(captures, out)
+    if scale is not None and not out.lower().endswith(".svg"):
+        raise FilterError("--scale: only with --output OUT.svg")
     if len(captures) > 1:
         raise FilterError(f"draw: give one of the {len(captures)} captures, or merge them with --merge")
     return draw_capture(captures[0], out, selection, around or 0, scale is Scale.time)

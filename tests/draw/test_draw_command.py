@@ -218,6 +218,27 @@ def test_what_cannot_be_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert list(tmp_path.iterdir()) == [nothing]
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ([EARLY, "-o", "out.html", "--scale", "time"], "--scale: only with --output OUT.svg"),
+        ([EARLY, "-o", "out.txt", "--scale", "even"], "--scale: only with --output OUT.svg"),
+        ([EARLY, CROSSING, "-o", "out.svg", "--compare", "--scale", "time"], "--compare: cannot be combined"),
+    ],
+)
+def test_a_scale_that_would_change_nothing_is_refused(
+    options: list[object],
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = amqpscope(capsys, "draw", *options)
+    assert result.status == 2 and why in result.err
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_capture_itself_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "traffic.svg"
     path.write_bytes(EARLY.read_bytes())
