@@ -182,16 +182,17 @@ def cut(
         ),
     ] = False,
     near: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--near",
             metavar="N",
             min=0,
             rich_help_panel=_CHOOSE,
+            show_default=False,
             help="With --around or --findings, keep N packets of the connection before each chosen packet, "
-            "and N packets after this packet.",
+            f"and N packets after this packet. [default: {_NEAR}]",
         ),
-    ] = _NEAR,
+    ] = None,
     anonymise: Annotated[
         bool,
         typer.Option(
@@ -229,15 +230,24 @@ def cut(
         raise FilterError(f"--around: cannot be combined with {selection.words.split()[0]}")
     if not anonymise and (key is not None or ports):
         raise FilterError(f"{'--ports' if key is None else '--key'}: only with --anonymise")
+    if key == "":
+        raise FilterError("--key '': must not be empty")
+    near_something = findings or around is not None
+    if near is not None and not near_something:
+        raise FilterError("--near: only with --around or --findings")
     output = _checked_output([path, *decoding.files()], output, report, coloring, wireshark_profile)
     tls = decoding.secrets()
     disguise = (
         Disguise(secrets.token_bytes(32) if key is None else key.encode(), ports) if anonymise else None
     )
-    near_something = findings or around is not None
     everything = selection.everything and not near_something
     wish = Wish(
-        selection, everything, selection.all_frames and not near_something, findings, around or 0, near
+        selection,
+        everything,
+        selection.all_frames and not near_something,
+        findings,
+        around or 0,
+        _NEAR if near is None else near,
     )
     with RunFiles() as files:
         for folder in (report, wireshark_profile):

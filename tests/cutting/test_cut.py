@@ -154,6 +154,9 @@ def test_standard_input_is_read_like_a_file(
         (["-o", "faults.pcap"], "--output faults.pcap: this run already reads or writes this file"),
         (["-o", "-"], "--output '-': must name a file"),
         (["-o", "x", "--around", "3", "--connection", "1"], "--around: cannot be combined with --connection"),
+        (["-o", "x", "--near", "5"], "--near: only with --around or --findings"),
+        (["-o", "x", "--near", "100", "--connection", "1"], "--near: only with --around or --findings"),
+        (["-o", "x", "--anonymise", "--key", ""], "--key '': must not be empty"),
         (["-o", "x", "--connection", "9999"], "faults.pcap: no connection 9999 (there are 0 to 3)"),
     ],
 )
