@@ -257,11 +257,11 @@ def cut(
                 files.at_end(new_folder(folder))
         if coloring is not None:
             files.new(coloring).open().write(_COLORING)
-        out = files.new(output).reserve()
         meanwhile = tempfile.mkdtemp(prefix="amqpscope-")
         files.at_end(partial(shutil.rmtree, meanwhile, ignore_errors=True))
-        source = _readable(path, meanwhile)._replace(dialect=decoding.dialect or "", secrets=tls)
-        result = cut_capture(source, wish, out, meanwhile, disguise)
+        with files.new(output).reserved() as out:
+            source = _readable(path, meanwhile)._replace(dialect=decoding.dialect or "", secrets=tls)
+            result = cut_capture(source, wish, out, meanwhile, disguise)
         files.complete()
         if report is not None:
             from amqpscope.cli.cut_report import write_report

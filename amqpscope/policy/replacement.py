@@ -6,9 +6,10 @@ import contextlib
 import io
 import os
 import stat
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from amqpscope.errors import OutputError
+from amqpscope.errors import CaptureError, OutputError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -51,12 +52,24 @@ class Replacement:
         return self._text
 
     def reserve(self) -> str:
-        """The path that is written meanwhile, for somebody who opens it, and not by `open`.
-
-        The file is created at once, and only the user may read it.
+        """The path that is written meanwhile, for somebody who opens it, and not by `open`. The file is created
+        at once, and only the user may read it.
         """
         self._create(0o600)
         return self._unfinished or self._path
+
+    @contextlib.contextmanager
+    def reserved(self) -> Iterator[str]:
+        """The path of `reserve`. Whoever fails to write it abandons it; a CaptureError then names `path`."""
+        written = self.reserve()
+        try:
+            yield written
+        except CaptureError as error:
+            self.abandon()
+            raise CaptureError(str(error).replace(written, self._path)) from error
+        except BaseException:
+            self.abandon()
+            raise
 
     def _create(self, mode: int) -> None:
         """Create the file that is written meanwhile, if there is to be one and it can be made."""

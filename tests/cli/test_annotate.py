@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -126,3 +128,20 @@ def test_where_no_other_file_can_be_made_the_file_itself_is_written(
     Path(out).write_text("as it was")
     assert amqpscope(capsys, "check", "--annotate", out, "night.pcap").status == 1
     assert comments(out)
+
+
+def test_a_file_that_does_not_fit_is_called_as_the_user_called_it(folder: Path) -> None:
+    """A limit on the size of files stands for a full disk."""
+    script = (
+        "import resource, signal, sys\n"
+        "from amqpscope.cli.main import run\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "sys.exit(run(sys.argv[1:]))\n"
+    )
+    line = [sys.executable, "-c", script, "check", "--annotate", "out.pcapng", "night.pcap"]
+    ran = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "out.pcapng: File too large" in ran.stderr + ran.stdout
+    assert ".part" not in ran.stderr + ran.stdout
+    assert sorted(path.name for path in folder.iterdir()) == ["night.pcap"]
