@@ -52,8 +52,9 @@ class Replacement:
         return self._text
 
     def reserve(self) -> str:
-        """The path that is written meanwhile, for somebody who opens it, and not by `open`. The file is created
-        at once, and only the user may read it.
+        """The path that is written meanwhile, for somebody who opens it, and not by `open`.
+
+        The file is created at once, and only the user may read it.
         """
         self._create(0o600)
         return self._unfinished or self._path
