@@ -327,15 +327,15 @@ def judge_consume(case: Case091, channel: Channel, method: BasicConsume) -> None
     if tag:
         consumer = channel.consumers.live.get(tag)
         if consumer is not None and channel.whole and not channel.requests.cancelling(tag):
-            # The queue may have been deleted, which ends its consumers; not every client is told.
+            # The queue may have been deleted, which ends its consumers; not every client is informed.
             client, server = case.view.client, case.view.server
-            told = (
+            announced = (
                 client is not None
                 and server is not None
                 and not client.lacks("consumer_cancel_notify")
                 and not server.lacks("consumer_cancel_notify")
             )
-            tag_in_use(case, tag, consumer, CERTAIN if told else POSSIBLE)
+            tag_in_use(case, tag, consumer, CERTAIN if announced else POSSIBLE)
             return
     queue = method.queue
     if queue == "":

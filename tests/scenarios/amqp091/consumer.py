@@ -297,7 +297,7 @@ def consume_from_a_queue_without_a_name(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@reported("nobody told the client that its consumer ended")
+@reported("nothing shows the client that its consumer ended")
 def consumer_tag_of_a_queue_that_was_deleted(d: Dialogue091) -> None:
     d.opened(start_ok={"capabilities": None})
     d.channel(1)
