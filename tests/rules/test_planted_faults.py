@@ -44,7 +44,7 @@ TOO = {
 }
 
 # Certain where the server is known for what it does then, which these are not.
-UNCERTAIN = ("B-ACK-MULTIPLE", "TX-PENDING-COMMIT")
+UNCERTAIN = ("B-ACK-MULTIPLE", "B-CTAG-UNIQUE", "TX-PENDING-COMMIT")
 
 DOUBTFUL = 10
 """One occasion in so many may be."""

@@ -298,10 +298,14 @@ def _offers(attach: Attach | None, outcome: Composite) -> bool:
 
 
 def _confirms(case: Case10, session: SessionEnd, number: int, state: object) -> bool:
-    """Whether a receiver takes over the outcome that the sender has chosen by itself."""
+    """Whether the sender has settled the delivery, or has chosen this outcome itself."""
     theirs = case.peer.sessions.get(int(session.peer_channel))
-    delivery = None if theirs is None else theirs.sent.unsettled.get(number)
-    return delivery is None or delivery.state == state
+    if theirs is None:
+        return False
+    delivery = theirs.sent.unsettled.get(number)
+    if delivery is None:
+        return theirs.sent.settled.cover(number, number)
+    return delivery.state == state
 
 
 def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> None:
