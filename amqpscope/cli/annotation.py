@@ -19,18 +19,15 @@ __all__ = ["Annotation"]
 class Annotation(Hearer):
     """Keeps what is to be said of packets while a capture is judged; then reads it again and writes it.
 
-    path: of the capture, one file. out: the file to write, as the user calls it. file: what is written in its
-    place, from now on, and completed by others. Raises OutputError if it cannot be written. Of very many
-    findings the first are written.
+    path: of the capture, one file. file: what is written in its place, from now on, and completed by others.
+    Raises OutputError if it cannot be written. Of very many findings the first are written.
     """
 
-    def __init__(self, path: str, out: str, file: Replacement) -> None:
+    def __init__(self, path: str, file: Replacement) -> None:
         self._path = path
-        self._out = out
         self._file = file
-        self._unfinished = file.reserve()
         try:
-            self._recorder = recorder_at(self._unfinished)
+            self._recorder = recorder_at(file.reserve())
         except CaptureError as error:
             raise self._failed(error) from error
         self._comments: dict[int, list[str]] = {}
@@ -62,5 +59,5 @@ class Annotation(Hearer):
         self._file.abandon()
 
     def _failed(self, error: CaptureError) -> OutputError:
-        """It cannot be written. The user does not know the file that is written meanwhile."""
-        return OutputError(str(error).replace(self._unfinished, self._out))
+        """The file cannot be written."""
+        return OutputError(self._file.named(str(error)))

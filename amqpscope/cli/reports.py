@@ -94,7 +94,7 @@ class Reports:
             if self._annotated is not None:
                 from amqpscope.cli.annotation import Annotation  # brings what writes captures
 
-                others.append(Annotation(self._source, self._annotated, self._files.new(self._annotated)))
+                others.append(Annotation(self._source, self._files.new(self._annotated)))
         except BaseException:
             self._close(False)
             raise

@@ -39,8 +39,10 @@ class Places:
             self._forgotten = True
 
     def tear(self, outer: i64, inner: i64) -> None:
-        """From the octet `outer` below on, and `inner` above, some are missing, nobody knows which. Who has
-        acknowledged any of them may have read any that stand above. Before the mark behind them.
+        """A hole begins at octet `outer` below, and at `inner` above. How its octets correspond is unknown.
+
+        A peer that has acknowledged a part of the hole may have read all that the hole stands for. To be
+        called before the mark behind the hole is added.
         """
         self.add(max(outer, self.end()) + 1, inner + 1)
 

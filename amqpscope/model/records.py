@@ -365,7 +365,7 @@ def dump_frame(frame: Frame) -> tuple[object, ...]:
 
 
 def load_frame(state: tuple[Any, ...]) -> Frame:
-    """The frame of what `dump_frame` returned, with octets of its own. A body has only a protocol header."""
+    """The frame of what `dump_frame` returned. Only a protocol header gets its body."""
     (offset, size, kind, name, missing, raw), problems = state
     frame = Frame(offset, size, kind, name, -1)
     frame.missing = missing

@@ -82,7 +82,7 @@ class LakeBefore:
 
 
 def _with_rests(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch, for each time in nanoseconds since 1970 with what that has beyond the microseconds."""
+    """Add a column for each time in nanoseconds: what the time has beyond its microseconds."""
     for name in batch.schema.names:
         column = name.removesuffix("_ns")
         if column != name and column in batch.schema.names:

@@ -59,15 +59,19 @@ class Replacement:
         self._create(0o600)
         return self._unfinished or self._path
 
+    def named(self, message: str) -> str:
+        """A message that calls the file as the user does, and not by the path that is written meanwhile."""
+        return message.replace(self._unfinished, self._path) if self._unfinished else message
+
     @contextlib.contextmanager
     def reserved(self) -> Iterator[str]:
         """The path of `reserve`. Whoever fails to write it abandons it; a CaptureError then names `path`."""
-        written = self.reserve()
         try:
-            yield written
+            yield self.reserve()
         except CaptureError as error:
+            why = self.named(str(error))
             self.abandon()
-            raise CaptureError(str(error).replace(written, self._path)) from error
+            raise CaptureError(why) from error
         except BaseException:
             self.abandon()
             raise
