@@ -13,7 +13,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord, FrameWatch
 
 if TYPE_CHECKING:
-    from amqpscope.tracking.amqp10.conversation import Conversation10
+    from amqpscope.tracking.events import Conversation
 
 __all__ = ["CaptureDiagnoses", "ReceivedDiagnoses"]
 
@@ -47,9 +47,7 @@ class CaptureDiagnoses(FrameWatch):
         self.last: ConnectionDiagnosis | None = None
         self.last_connection: Connection | None = None
 
-    def watch(
-        self, connection: Connection, conversation: Conversation10 | None = None
-    ) -> ConnectionDiagnosis:
+    def watch(self, connection: Connection, conversation: Conversation | None = None) -> ConnectionDiagnosis:
         """What watches a connection. conversation: what follows it already, to be given at the first call."""
         if connection is self.last_connection and self.last is not None:
             return self.last

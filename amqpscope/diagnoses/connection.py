@@ -27,7 +27,6 @@ from dissectors.wire import i64
 if TYPE_CHECKING:
     from amqpscope.diagnoses.amqp091.numbers import Numbers091
     from amqpscope.diagnoses.amqp10.numbers import Numbers10
-    from amqpscope.tracking.amqp10.conversation import Conversation10
     from amqpscope.tracking.events import Conversation
 
 __all__ = ["ConnectionDiagnosis"]
@@ -36,11 +35,11 @@ __all__ = ["ConnectionDiagnosis"]
 class ConnectionDiagnosis(FrameWatch):
     """Watches one connection. several: shared by all connections of the capture.
 
-    conversation: what follows a connection of AMQP 1.0 already; None to follow it here.
+    conversation: what follows the connection already; None to follow it here.
     """
 
     def __init__(
-        self, connection: Connection, several: Several, conversation: Conversation10 | None = None
+        self, connection: Connection, several: Several, conversation: Conversation | None = None
     ) -> None:
         super().__init__()
         self.several: Several = several

@@ -29,9 +29,9 @@ __all__ = ["read_set", "table_for"]
 
 def table_for(recorder: Recorder, rows: Rows, name: str, secrets: Secrets) -> ConnectionTable:
     """What analyses the connections of a capture set for these rows. secrets: of its TLS."""
-    output = AnalysisOutput(records=recorder.needs_records, judge=rows.judges)
+    output = AnalysisOutput(records=False, judge=rows.judges)
     output.dialect = rows.terms.dialect
-    output.watch = recorder.watches
+    output.watch = recorder if recorder.needs_frames else None
     output.secrets = secrets
     return ConnectionTable(name, output, KeptConnections(every=False, ended=True, few_others=False))
 

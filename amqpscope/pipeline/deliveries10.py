@@ -8,10 +8,11 @@ from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow, OpenDeliveri
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
+from amqpscope.tracking.amqp10.outcomes import error_in, outcome_in
 from amqpscope.tracking.amqp10_draft2011.spoken import carried_by
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Accepted
-from dissectors.amqp10.performatives import Disposition, End, Error, Transfer
+from dissectors.amqp10.performatives import Disposition, End, Transfer
 
 __all__ = ["Amqp10Log"]
 
@@ -98,11 +99,11 @@ def _state(delivery: DeliveryRow, state: object) -> None:
     if isinstance(state, Accepted):
         delivery.outcome = "accepted"
         return
-    outcome = getattr(state, "outcome", None) or state
+    outcome = outcome_in(state) or state
     if isinstance(outcome, Composite):
         name = outcome.definition().name
         if name != "received":
             delivery.outcome = name
-            error = getattr(outcome, "error", None)
-            if isinstance(error, Error):
+            error = error_in(outcome)
+            if error is not None:
                 delivery.condition = error.condition or ""

@@ -1,7 +1,7 @@
 """The rows of the table `deliveries`, by column."""
 
 from amqpscope.model.records import Connection
-from amqpscope.pipeline.columns import LARGEST, Flags, Hex, Numbers, SmallNumbers, TimedColumns, Words
+from amqpscope.pipeline.columns import Flags, Hex, Numbers, SmallNumbers, TimedColumns, Words, fits
 from amqpscope.pipeline.deliveries import DeliveryRow
 from amqpscope.pipeline.packets import split
 
@@ -55,7 +55,7 @@ class DeliveryColumns(TimedColumns):
         self._time.put(row, time)
         self._channel.put(row, delivery.channel)
         number = delivery.id
-        if number is not None and number <= LARGEST:
+        if number is not None and fits(number):
             self._delivery_id.put(row, number)
         tag = delivery.tag
         if tag is not None:

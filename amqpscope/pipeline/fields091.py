@@ -1,6 +1,6 @@
 """The fields of AMQP 0-9-1's frequent frames as columns: publish, deliver, ack, nack, content header."""
 
-from amqpscope.pipeline.columns import LARGEST, Flags, Numbers, TableColumns, Words
+from amqpscope.pipeline.columns import Flags, Numbers, TableColumns, Words, fits
 from amqpscope.pipeline.frame_columns import FrameFields
 from amqpscope.report.amqp091.json_form import Amqp091JsonRenderer
 from dissectors.amqp091.arguments import Method
@@ -41,7 +41,7 @@ class Amqp091Fields(FrameFields):
         if isinstance(body, BasicDeliver):
             return self._deliver(row, body)
         if isinstance(body, BasicAck):
-            if body.delivery_tag > LARGEST:
+            if not fits(body.delivery_tag):
                 return False
             self._delivery_id.put(row, body.delivery_tag)
             self._multiple.put(row, body.multiple)
@@ -60,7 +60,7 @@ class Amqp091Fields(FrameFields):
         self._redelivered.put(row, body.redelivered)
         self._exchange.say(row, body.exchange)
         self._routing_key.say(row, body.routing_key)
-        if body.delivery_tag > LARGEST:
+        if not fits(body.delivery_tag):
             return False
         self._delivery_id.put(row, body.delivery_tag)
         return True
@@ -68,13 +68,13 @@ class Amqp091Fields(FrameFields):
     def _nack(self, row: i64, body: BasicNack) -> bool:
         self._multiple.put(row, body.multiple)
         self._requeue.put(row, body.requeue)
-        if body.delivery_tag > LARGEST:
+        if not fits(body.delivery_tag):
             return False
         self._delivery_id.put(row, body.delivery_tag)
         return True
 
     def _header(self, row: i64, body: ContentHeader) -> bool:
-        if body.class_id != BASIC or body.weight != 0 or body.body_size > LARGEST:
+        if body.class_id != BASIC or body.weight != 0 or not fits(body.body_size):
             return False
         properties = self._renderer.properties(body)
         self._columns.text += len(properties)

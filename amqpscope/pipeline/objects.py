@@ -53,9 +53,6 @@ _NOT: Final = (
 )
 """Of these modules none."""
 
-_UNSET: Final = frozenset({("Recorder", "_current")})
-"""Attributes that an object may lack."""
-
 _PLAIN: Final = (str, int, bytes, float)
 
 
@@ -295,8 +292,7 @@ class _Unpickler(pickle.Unpickler):
             of = type(made)
             names = slots.get(of)
             if names is None:
-                names = _slots(of) if _compiled(of) else []
-                names = slots[of] = [name for name in names if (of.__name__, name) not in _UNSET]
+                names = slots[of] = _slots(of) if _compiled(of) else []
             for name in names:
                 try:
                     getattr(made, name)

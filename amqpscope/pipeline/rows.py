@@ -16,13 +16,14 @@ import pyarrow as pa
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.diagnoses.capture import CaptureDiagnoses
+from amqpscope.diagnoses.connection import ConnectionDiagnosis
 from amqpscope.diagnoses.several import Placed, Several
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note, mishap
 from amqpscope.model.passwords import without_password
-from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
-from amqpscope.pipeline.columns import LARGEST, TableColumns
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord, FrameWatch
+from amqpscope.pipeline.columns import TableColumns, fits
 from amqpscope.pipeline.deliveries import DeliveryLog
 from amqpscope.pipeline.delivery_columns import DeliveryColumns
 from amqpscope.pipeline.frame_columns import Days, FrameColumns
@@ -124,18 +125,37 @@ class Rows:
                 yield name, columns.take()
 
 
-class _Followed:
-    """What is put together from the frames of one connection."""
+class _Followed(FrameWatch):
+    """What is put together from the frames of one connection.
 
-    def __init__(self, connection: Connection, names: LinkNames) -> None:
-        # What follows a connection that the names of links do not follow; None if they do.
-        self.followed: Conversation | None = protocol_of(connection.protocol).conversation()
-        self.summary = ConnectionOverview(connection, self.followed or names.conversation(connection))
+    conversation: what follows it. own: the names of links do not have it take the frames.
+    watch: what diagnoses the connection, None if that is not wanted.
+    """
+
+    def __init__(self, recorder: "Recorder", connection: Connection, names: LinkNames) -> None:
+        super().__init__()
+        own = protocol_of(connection.protocol).conversation()
+        conversation: Conversation = own or names.conversation(connection)
+        self.recorder: Recorder = recorder
+        self.conversation: Conversation = conversation
+        self.own: bool = own is not None
+        self.watch: ConnectionDiagnosis | None = None
+        if recorder.watches is not None:
+            self.watch = recorder.watches.watch(connection, conversation)
+        self.summary = ConnectionOverview(connection, conversation)
         self.log: DeliveryLog | None = None
 
+    def add(self, record: FrameRecord) -> None:
+        try:
+            self.recorder.frame(record, self)
+        except Exception as error:
+            self.recorder.fail(error, record.connection, record.packet, record.time)
 
-class Recorder:
+
+class Recorder(FrameWatch):
     """Makes the rows of one capture set. captures: its files' names in the tables, by position.
+
+    It takes each frame when the frame is given out, and all else when it is asked to (`take`).
 
     several: what its connections share, None if all of them are analysed here. own: the names of the files
     where they are, which findings are held to; None if these are the same.
@@ -149,6 +169,7 @@ class Recorder:
         several: Several | None = None,
         own: list[str] | None = None,
     ) -> None:
+        super().__init__()
         self._rows = rows
         self._set = capture_set
         self._captures = captures
@@ -158,9 +179,6 @@ class Recorder:
         self._names = LinkNames()
         self._renderers = JsonRenderers()
         self._followed: dict[Connection, _Followed] = {}
-        # The connection of the last frame: nearly always the next one's too.
-        self._last: Connection | None = None
-        self._current: _Followed
         self._notes: dict[Connection, list[Note]] = {}
         self._of_files: list[Note] = []
         self._with_frames = "frames" in rows.wanted
@@ -169,31 +187,30 @@ class Recorder:
         self._protocols: frozenset[str] | None = only.get("protocol")
         self._with_summaries = not rows.wanted.isdisjoint(("connections", "links"))
         self._with_deliveries = "deliveries" in rows.wanted
-        # To be given all frames, if diagnoses are wanted.
+        # What diagnoses the connections, if diagnoses are wanted.
         self.watches: CaptureDiagnoses | None = None
         if "diagnoses" in rows.wanted:
             self.watches = CaptureDiagnoses(rows.terms.policy.limits, several)
+        self._makes_rows: bool = self._with_frames or self._with_summaries or self._with_deliveries
+        self._follows: bool = self._with_summaries or self._with_deliveries or self.watches is not None
 
     @property
-    def needs_records(self) -> bool:
+    def needs_frames(self) -> bool:
         """Whether any table is wanted that frames are needed for."""
-        return self._with_frames or self._with_summaries or self._with_deliveries
+        return self._makes_rows or self.watches is not None
+
+    def of(self, connection: Connection) -> FrameWatch:
+        if not self._makes_rows and self.watches is not None:
+            return self.watches.of(connection)
+        followed = _Followed(self, connection, self._names)
+        self._followed[connection] = followed
+        return followed
 
     def take(self, table: ConnectionTable) -> None:
-        """All that has come out since the last time."""
-        for record in table.output.take_records():
-            try:
-                self._frame(record)
-            except Exception as error:
-                table.fail(record.connection, error, record.packet, record.time)
+        """All that has come out since the last time, but for the frames."""
         self.take_findings(table.output.take_findings())
         for note in table.output.notes:
-            if note.code == INTERNAL:
-                self._mishap(note)
-            if note.connection is None:
-                self._of_files.append(note)
-            else:
-                self._notes.setdefault(note.connection, []).append(note)
+            self._note(note)
         table.output.notes.clear()
         for analysis in table.kept.take_ended():
             try:
@@ -201,20 +218,28 @@ class Recorder:
             except Exception as error:
                 self.fail(error, analysis.connection)
 
-    def fail(self, error: Exception, connection: Connection | None) -> None:
-        """An error of amqpscope itself came up in the rows of a connection, None: when connections were
-        compared with each other. To be called where `error` is caught; one for want of memory is raised
-        again.
+    def _note(self, note: Note) -> None:
+        if note.code == INTERNAL:
+            which = "" if note.connection is None else note.connection.id
+            packet = split(int(note.packet))[1]
+            shown = f"packet {packet}: {note.detail}" if packet else note.detail
+            self._rows.counts["mishap", which, shown] += 1
+        if note.connection is None:
+            self._of_files.append(note)
+        else:
+            self._notes.setdefault(note.connection, []).append(note)
+
+    def fail(self, error: Exception, connection: Connection | None, packet: i64 = 0, time: i64 = 0) -> None:
+        """An error of amqpscope itself came up in the rows of a connection, at a packet (0: at none) and time
+        (ns); None: when connections were compared with each other. It is reported once of each.
+
+        To be called where `error` is caught; an error for want of memory is raised again.
         """
         if isinstance(error, MemoryError):
             raise error
-        what = "making rows of this connection" if connection else "comparing connections with each other"
-        self._mishap(mishap(error, 0, 0, connection, what))
-
-    def _mishap(self, note: Note) -> None:
-        which = "" if note.connection is None else note.connection.id
-        packet = split(int(note.packet))[1]
-        self._rows.counts["mishap", which, f"packet {packet}: {note.detail}" if packet else note.detail] += 1
+        if connection is None or not connection.failed:
+            what = "making rows of this connection" if connection else "comparing connections with each other"
+            self._note(mishap(error, packet, time, connection, what))
 
     def take_findings(self, findings: list[Finding]) -> None:
         """Findings, however they were made."""
@@ -241,30 +266,28 @@ class Recorder:
         self._of_files = []
         return notes
 
-    def _frame(self, record: FrameRecord) -> None:
-        connection = record.connection
-        if connection is not self._last:
-            followed = self._followed.get(connection)
-            if followed is None:
-                followed = _Followed(connection, self._names)
-                self._followed[connection] = followed
-            self._last = connection
-            self._current = followed
-        log = self._current.log
+    def frame(self, record: FrameRecord, of: _Followed) -> None:
+        """The next frame of a connection."""
+        log = of.log
         if self._with_deliveries and log is None:
             protocol = protocol_of_kind(record.frame.kind, record.frame.dialect)
             if protocol is not None:
-                log = protocol.delivery_log(self._names, connection, self._current.followed)
-                self._current.log = log
+                log = protocol.delivery_log(self._names, record.connection, of.conversation)
+                of.log = log
+        watch = of.watch
+        if watch is not None:
+            watch.prepare(record)
         link = self._names.of(record)
-        if self._current.followed is not None and (self._with_summaries or self._with_deliveries):
-            self._current.followed.take(record)
+        if of.own and self._follows:
+            of.conversation.take(record)
+        if watch is not None:
+            watch.follow(record)
         renderer = self._renderers.of(record.frame)
         if self._with_summaries:
-            add_frame(self._current.summary, record, link, renderer)
+            add_frame(of.summary, record, link, renderer)
         if log is not None:
             for delivery in log.take(record, link):
-                self._rows.deliveries.add_delivery(self._set, self._captures, connection, delivery)
+                self._rows.deliveries.add_delivery(self._set, self._captures, record.connection, delivery)
         if self._with_frames and self._wants(record):
             self._rows.frames.add_frame(self._set, self._captures, record, link, renderer, self._names)
 
@@ -330,11 +353,7 @@ class Recorder:
     def _connection(self, analysis: ConnectionAnalysis) -> None:
         """A connection is over."""
         connection = analysis.connection
-        followed = self._followed.pop(connection, None)
-        if followed is None:
-            followed = _Followed(connection, self._names)
-        elif followed is self._current:
-            self._last = None
+        followed = self._followed.pop(connection, None) or _Followed(self, connection, self._names)
         if followed.log is not None:
             for delivery in followed.log.finish():
                 self._rows.deliveries.add_delivery(self._set, self._captures, connection, delivery)
@@ -423,4 +442,4 @@ class Recorder:
 
 def _whole(number: int | None) -> int | None:
     """A number of the wire in a column of 64 bits with a sign: null if it is too large for that."""
-    return None if number is None or number > LARGEST else number
+    return number if number is not None and fits(number) else None

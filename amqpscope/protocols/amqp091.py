@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from amqpscope.rules.amqp091.judge import Judge091
     from amqpscope.rules.context import Contexts
     from amqpscope.rules.judge import Judge
-    from amqpscope.tracking.amqp10.conversation import Conversation10
     from amqpscope.tracking.correlation_budget import CorrelationBudget
     from amqpscope.tracking.events import Conversation
     from amqpscope.tracking.summary import ConnectionSummary
@@ -185,11 +184,13 @@ class Amqp091(Protocol):
         return amqp091
 
     def watches(
-        self, notebook: Notebook, several: Several, conversation: Conversation10 | None
+        self, notebook: Notebook, several: Several, conversation: Conversation | None
     ) -> ProtocolWatches:
         from amqpscope.diagnoses.amqp091.watches import Watches091
+        from amqpscope.tracking.amqp091.conversation import Conversation091
 
-        return Watches091(notebook)
+        known = conversation if isinstance(conversation, Conversation091) else None
+        return Watches091(notebook, known)
 
     def speech(self) -> Speech:
         from amqpscope.diagnoses.amqp091.speech import Speech091

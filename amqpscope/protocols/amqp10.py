@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from amqpscope.rules.amqp10.judge import Judge10
     from amqpscope.rules.context import Contexts
     from amqpscope.rules.judge import Judge
-    from amqpscope.tracking.amqp10.conversation import Conversation10
     from amqpscope.tracking.correlation_budget import CorrelationBudget
     from amqpscope.tracking.events import Conversation
     from amqpscope.tracking.summary import ConnectionSummary
@@ -171,11 +170,13 @@ class Amqp10(Protocol):
         return amqp10
 
     def watches(
-        self, notebook: Notebook, several: Several, conversation: Conversation10 | None
+        self, notebook: Notebook, several: Several, conversation: Conversation | None
     ) -> ProtocolWatches:
         from amqpscope.diagnoses.amqp10.watches import Watches10
+        from amqpscope.tracking.amqp10.conversation import Conversation10
 
-        return Watches10(notebook, several, conversation)
+        known = conversation if isinstance(conversation, Conversation10) else None
+        return Watches10(notebook, several, known)
 
     def speech(self) -> Speech:
         from amqpscope.diagnoses.amqp10.speech import Speech10

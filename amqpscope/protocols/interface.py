@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from amqpscope.report.text_renderer import TextRenderer
     from amqpscope.rules.context import Contexts
     from amqpscope.rules.judge import Judge
-    from amqpscope.tracking.amqp10.conversation import Conversation10
     from amqpscope.tracking.correlation_budget import CorrelationBudget
     from amqpscope.tracking.events import Conversation
     from amqpscope.tracking.summary import ConnectionSummary
@@ -193,11 +192,11 @@ class Protocol(RuleSpace, ABC):
         return None
 
     def watches(
-        self, notebook: Notebook, several: Several, conversation: Conversation10 | None
+        self, notebook: Notebook, several: Several, conversation: Conversation | None
     ) -> ProtocolWatches:
         """What follows a connection and listens to it for diagnoses.
 
-        conversation: what follows the connection already, if it is of AMQP 1.0; None to follow it here.
+        conversation: what follows the connection already; None to follow it here.
         """
         from amqpscope.diagnoses.watch import ProtocolWatches
 

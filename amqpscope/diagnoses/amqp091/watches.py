@@ -14,14 +14,16 @@ __all__ = ["Watches091"]
 
 
 class Watches091(ProtocolWatches):
-    """Those of one connection, from its first frame on."""
+    """Those of one connection, from its first frame on. conversation: what follows it already; None to follow
+    it here.
+    """
 
-    def __init__(self, notebook: Notebook) -> None:
+    def __init__(self, notebook: Notebook, conversation: Conversation091 | None) -> None:
         super().__init__()
         self.notebook: Notebook = notebook
-        self.spoken: Conversation091 = Conversation091()
+        self.spoken: Conversation091 = Conversation091() if conversation is None else conversation
         self.conversation = self.spoken
-        self.follows = True
+        self.follows = conversation is None
         # In the order in which they take an event.
         self.listeners: list[Watch091] = [
             ChannelWatch(notebook, self.spoken),
@@ -30,7 +32,7 @@ class Watches091(ProtocolWatches):
         ]
         for watch in self.listeners:
             self.spoken.subscribe(watch)
-        self.spoken.follow_whole_messages(True)
+        self.spoken.follow_whole_messages(conversation is None)
 
     def measure(self) -> None:
         from amqpscope.diagnoses.amqp091.numbers import Numbers091  # only `summary` has numbers

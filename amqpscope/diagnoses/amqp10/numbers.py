@@ -15,6 +15,7 @@ from amqpscope.limits import MAX_SUMMARY_LINKS
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import PEERS, FrameRecord
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
+from amqpscope.tracking.amqp10.outcomes import outcome_in
 from amqpscope.tracking.amqp10_draft2011.spoken import carried_by
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import Message
@@ -316,7 +317,7 @@ def _outcome(state: object) -> str:
     """The outcome that a disposition gives, "" for none."""
     if isinstance(state, Accepted):
         return "accepted"
-    outcome = getattr(state, "outcome", None) or state
+    outcome = outcome_in(state) or state
     if isinstance(outcome, Received) or not isinstance(outcome, Composite):
         return ""
     name: str = outcome.definition().name

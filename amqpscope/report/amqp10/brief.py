@@ -15,6 +15,7 @@ from amqpscope.report.line import Line, Pen, flag, key, number
 from amqpscope.report.printable import in_quotes
 from amqpscope.report.value_text import hidden_text, octets_text, text_word
 from amqpscope.tracking.amqp10.identity import Link
+from amqpscope.tracking.amqp10.outcomes import error_in
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.messaging import Accepted, Properties, Received, Source, Target
@@ -183,10 +184,10 @@ def _state(state: object) -> tuple[Line, Line]:
         return [], []
     if isinstance(state, Received):
         return [("", f"received up to section {state.section_number} octet {state.section_offset} ")], []
-    error = getattr(state, "error", None)
-    if isinstance(state, Composite) and isinstance(error, Error):
+    error = error_in(state)
+    if error is not None:
         condition, description = error_parts(error)
-        return [("", f"{state.definition().name} "), *condition], description
+        return [("", "rejected "), *condition], description
     return [("", f"{value_text(state)} ")], []
 
 

@@ -38,6 +38,7 @@ from amqpscope.report.json_renderer import JsonRenderer, float_json, hidden_json
 from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import hides_octets, is_secret_key
 from amqpscope.tracking.amqp10.identity import Link
+from amqpscope.tracking.amqp10.outcomes import outcome_in
 from dissectors.amqp10.composite import Composite, Field
 from dissectors.amqp10.decimals import DECIMALS
 from dissectors.amqp10.message import Message, Section
@@ -427,5 +428,4 @@ class Amqp10JsonRenderer(JsonRenderer):
         if isinstance(getattr(body, "error", None), Error):
             return True
         state = getattr(body, "state", None)
-        outcome = getattr(state, "outcome", state)
-        return isinstance(outcome, Rejected)
+        return isinstance(outcome_in(state), Rejected)

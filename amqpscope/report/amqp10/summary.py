@@ -4,16 +4,15 @@ from amqpscope.model.records import FrameRecord
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.tracking.amqp10.identity import Link
 from amqpscope.tracking.amqp10.introduction import introduction
+from amqpscope.tracking.amqp10.outcomes import error_in, outcome_in
 from amqpscope.tracking.amqp10.sasl_exchange import SASL_CODES
 from amqpscope.tracking.amqp10_draft2011.spoken import body_of, carried_by
-from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import (
     Attach,
     Close,
     Detach,
     Disposition,
     End,
-    Error,
     Open,
     Transfer,
 )
@@ -62,11 +61,9 @@ def _transfer(
 
 def _outcome(summary: ConnectionOverview, record: FrameRecord, state: object, link: Link | None) -> None:
     """A delivery state: only one that gives an error is worth a line."""
-    outcome = getattr(state, "outcome", state)
-    error = getattr(outcome, "error", None)
-    if isinstance(error, Error) and isinstance(outcome, Composite):
-        name = outcome.definition().name
-        summary.failed(record, name, error.condition or "", error.description, link)
+    error = error_in(outcome_in(state))
+    if error is not None:
+        summary.failed(record, "rejected", error.condition or "", error.description, link)
 
 
 def _ended(

@@ -7,7 +7,7 @@ from amqpscope.rules.amqp10 import outcome, resumed_receipt, resuming
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
-from amqpscope.tracking.amqp10.outcomes import excludes
+from amqpscope.tracking.amqp10.outcomes import excludes, outcome_in
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.session_deliveries import among
 from amqpscope.tracking.serial import nearest, raw
@@ -331,7 +331,7 @@ def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> 
         outcome.judge_as_receiver(case, session, body, first, last)
     if not session.received.held:
         return
-    said = state.outcome if isinstance(state, TransactionalState) else state
+    said = outcome_in(state)
     for number in among(session.received.held, first, last):
         link = session.received.held[number]
         case.link = link

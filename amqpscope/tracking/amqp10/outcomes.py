@@ -1,15 +1,29 @@
-"""Which outcomes a source allows the receiver to choose, as far as its list of outcomes can be understood.
+"""The outcome that a delivery state gives; and which outcomes a source allows the receiver to choose, as far
+as its list of outcomes can be understood.
 
-Sources: messaging.xml, "source", field outcomes; types.xml, "descriptor-values".
+Sources: messaging.xml, "delivery-state" and "source", field outcomes; transactions.xml,
+"transactional-state"; types.xml, "descriptor-values".
 """
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from dissectors.amqp10.messaging import Source
+from dissectors.amqp10.messaging import Rejected, Source
+from dissectors.amqp10.performatives import Error
 from dissectors.amqp10.registry import FINAL
+from dissectors.amqp10.transactions import TransactionalState
 from dissectors.amqp10.values import Symbol
 from dissectors.wire import i64
 
-__all__ = ["excludes", "foreign"]
+__all__ = ["error_in", "excludes", "foreign", "outcome_in"]
+
+
+def outcome_in(state: object) -> object:
+    """The outcome in a transactional state, None if there is none; any other state itself."""
+    return state.outcome if isinstance(state, TransactionalState) else state
+
+
+def error_in(outcome: object) -> Error | None:
+    """The error that an outcome gives: only `rejected` has one."""
+    return outcome.error if isinstance(outcome, Rejected) else None
 
 
 def foreign(outcomes: list[Symbol]) -> tuple[Symbol, i64] | None:
