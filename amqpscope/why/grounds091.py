@@ -181,7 +181,7 @@ class Grounds091(Grounds):
             if blocked is not None and (unblocked is None or unblocked.time < blocked.time):
                 found.append(
                     Ground(
-                        FORBIDS,
+                        LIMITS,
                         "the server has blocked the connection: the server accepts no messages",
                         blocked,
                     )

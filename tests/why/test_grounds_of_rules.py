@@ -61,7 +61,7 @@ OF_RULES: dict[str, tuple[str, int | None, str | None]] = {
     "amqp091/B-CTAG-UNIQUE": ("forbids", 14, "basic.consume"),
     "amqp091/B-DELIVER-CTAG": ("lacks", None, None),
     "amqp091/B-REJECT-KNOWN": ("lacks", None, None),
-    "amqp091/C-BLOCKED-PUBLISH": ("forbids", 15, "connection.blocked"),
+    "amqp091/C-BLOCKED-PUBLISH": ("limits", 15, "connection.blocked"),
     "amqp091/C-CLOSE-HANDSHAKE": ("lacks", None, None),
     "amqp091/C-CLOSE-REPLY": ("grants", 12, "connection.close"),
     "amqp091/C-CLOSE-SILENT": ("forbids", 12, "connection.close"),

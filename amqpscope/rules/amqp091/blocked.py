@@ -96,19 +96,20 @@ C_BLOCKED_PUBLISH: Final = RULES.rule(
 )
 
 
-def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
+def published_while_blocked(case: Case091, since: i64) -> None:
     """A client goes on publishing after it has received connection.blocked.
 
-    Demands: A client must stop publishing after it has received connection.blocked.
+    Demands: With connection.blocked, the server says that it accepts no publishes. A client should stop
+    publishing until connection.unblocked arrives.
     Source: RMQX:connection.blocked; RMQ:docs/connection-blocked
     Evidence: each basic.publish that the client sends more than one second after connection.blocked and
     before connection.unblocked
     Why it matters: While the connection is blocked, the server reads nothing from the client. Even the
     client's acknowledgements and the client's connection.close have to wait.
     Silent when: the basic.publish follows within one second after the client received connection.blocked, or
-    when the capture lacks octets of the server. The finding is reported as certain only if another frame of
-    the client proves that the client had read connection.blocked. The rule reports the fault only once per
-    connection.
+    when the capture lacks octets of the server. The rule reports the fault only once per connection.
+    Only possible because: connection.blocked is a notification. The documentation of RabbitMQ does not forbid
+    the {peer} to publish.
     How to mend it: Stop sending basic.publish when connection.blocked arrives and resume after
     connection.unblocked. Applications should register for the blocked notification of their client library,
     and consume and publish on separate connections.
@@ -117,7 +118,7 @@ def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
         C_BLOCKED_PUBLISH,
         "the peer sends basic.publish although the connection is blocked: connection.blocked (packet "
         f"{case.view.blocking.packet}) arrived {since / 1_000_000_000:.3f} s before",
-        certainty,
+        POSSIBLE,
         {"blocked": True},
         [int(case.view.blocking.packet)],
     )
@@ -136,10 +137,8 @@ def judge_blocked(case: Case091, blocks: bool) -> None:
 
 def judge_publish(case: Case091) -> None:
     """A basic.publish on a connection that is blocked as far as the client knows."""
-    view = case.view
     me = case.me
     since = case.record.time - me.blocked_time
     free = me.stalls.free(me.blocked_time, case.record.time)
     if me.by_client and me.whole and me.blocked_time > 0 and free > _ON_ITS_WAY:
-        certainty: i64 = CERTAIN if me.knowledge.confirmed(view.blocking.end) else POSSIBLE
-        published_while_blocked(case, since, certainty)
+        published_while_blocked(case, since)

@@ -440,7 +440,6 @@ class ConnectionView:
             self.proposed.time = time
         elif isinstance(method, ConnectionBlocked):
             self.blocking.blocked = True
-            self.blocking.end = end
             self.blocking.packet = packet
         elif isinstance(method, ConnectionUnblocked):
             self.blocking.blocked = False

@@ -98,21 +98,20 @@ class Blocking:
     def __init__(self) -> None:
         # It takes none now.
         self.blocked: bool = False
-        # The offset behind the last connection.blocked, and its packet.
-        self.end: i64 = -1
+        # The packet of the last connection.blocked.
         self.packet: i64 = 0
         # When the last connection.unblocked was complete (ns).
         self.unblocked_time: i64 = 0
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
-        return (self.blocked, int(self.end), int(self.packet), int(self.unblocked_time))
+        return (self.blocked, int(self.packet), int(self.unblocked_time))
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Blocking":
         """The object of what `dump` returned."""
         one = Blocking()
-        one.blocked, one.end, one.packet, one.unblocked_time = state
+        one.blocked, one.packet, one.unblocked_time = state
         return one
 
 

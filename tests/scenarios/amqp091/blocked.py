@@ -67,3 +67,18 @@ def published_on_the_way(d: Dialogue091) -> None:
     d.server.method("basic.qos-ok")
     d.client.publish()
     d.goodbye()
+
+
+@reported("blocked is a notification, whoever has read it")
+def published_though_blocked_was_read(d: Dialogue091) -> None:
+    d.opened()
+    d.channel()
+    d.declare("q")
+    d.consume("q")
+    d.server.blocked()
+    d.server.deliver()
+    d.client.ack()
+    d.wait(seconds=5)
+    d.client.publish().may_break("C-BLOCKED-PUBLISH")
+    d.server.unblocked()
+    d.goodbye()
