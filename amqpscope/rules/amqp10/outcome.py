@@ -9,7 +9,7 @@ from amqpscope.rules.amqp10.delivery_state import is_outcome
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.states import ATTACHED, MAPPED
+from amqpscope.tracking.amqp10.states import ATTACHED, DETACH_RCVD, MAPPED
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Received, Rejected
@@ -169,7 +169,8 @@ def disposition_of_an_incomplete_delivery(case: Case10, delivery: Delivery) -> N
     Evidence: a sender's disposition for a delivery whose last transfer has more=true
     Why it matters: The next transfer of the delivery could carry the new state. The receiver may read a
     separate disposition too late.
-    Silent when: the disposition also names complete deliveries, or when octets were not captured.
+    Silent when: the disposition also names complete deliveries, when either peer has detached the link, or
+    when octets were not captured.
     How to mend it: Put the new state, or settled=true, on the next transfer of the unfinished delivery. Send
     a disposition only after the last transfer of the delivery.
     """
@@ -196,7 +197,8 @@ def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     the delivery
     Why it matters: Only the receiver decides whether a delivery is rejected. A rejected message counts as
     invalid, although no receiver found a fault in the message.
-    Silent when: the capture lacks octets that either peer sent after the begin of the session.
+    Silent when: the capture lacks octets that either peer sent after the begin of the session. The rule is
+    also silent when the link was closed, detached with an error or attached again after the delivery.
     How to mend it: As a sender, send the outcome `rejected` only after the receiver's disposition with this
     outcome. To withdraw a message that the receiver has not rejected, send the outcome `modified` instead.
     """
@@ -223,7 +225,8 @@ def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> No
     Why it matters: The receiver may already have processed the delivery. The receiver learns too late which
     outcome the sender has applied.
     Silent when: the capture lacks octets that either peer sent after the begin of the session. The rule is
-    also silent when the receiver has sent any outcome for the delivery.
+    also silent when the receiver has sent any outcome for the delivery, or when the link was closed, detached
+    with an error or attached again after the delivery.
     How to mend it: First send a disposition with your outcome and settled=false. Settle the delivery only
     after a disposition of the receiver has confirmed your outcome.
     """
@@ -235,6 +238,17 @@ def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> No
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
     )
+
+
+def _may_go_on(delivery: Delivery) -> bool:
+    """Whether the next transfer of an incomplete delivery may follow: neither peer has detached the link."""
+    return delivery.link.open is delivery and delivery.link.state != DETACH_RCVD
+
+
+def _is_live(delivery: Delivery) -> bool:
+    """Whether the receiver still answers what the sender says of a delivery."""
+    attachment = delivery.link.attachment
+    return not attachment.over() and attachment.packet <= delivery.packet
 
 
 def judge_as_sender(case: Case10, session: SessionEnd, body: Disposition, named: list[Delivery]) -> None:
@@ -249,13 +263,15 @@ def judge_as_sender(case: Case10, session: SessionEnd, body: Disposition, named:
     if not me.whole:
         return
     state = body.state
-    if all(delivery.link.open is delivery for delivery in named) and not named[0].resumed:
+    if all(_may_go_on(delivery) for delivery in named) and not named[0].resumed:
         disposition_of_an_incomplete_delivery(case, named[0])
         return
     if not is_outcome(state):
         return
     for delivery in named:
         if delivery.resumed or not delivery.link.whole or delivery.link.coordinator:
+            continue
+        if not _is_live(delivery):
             continue
         theirs = delivery.receiver_state
         if isinstance(state, Rejected):

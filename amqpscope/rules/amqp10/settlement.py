@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amqpscope.model.certainty import CERTAIN
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10 import outcome, resumed_receipt, resuming
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
@@ -10,6 +10,7 @@ from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
 from amqpscope.tracking.amqp10.outcomes import excludes, outcome_in
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.session_deliveries import among
+from amqpscope.tracking.amqp10.states import ATTACHED
 from amqpscope.tracking.serial import nearest, raw
 from amqpscope.tracking.spans import Spans
 from dissectors.amqp10.composite import Composite
@@ -230,7 +231,7 @@ D_RCVMODE_SECOND: Final = RULES.rule(
 )
 
 
-def settled_before_the_sender(case: Case10, number: i64) -> None:
+def settled_before_the_sender(case: Case10, number: i64, certainty: i64) -> None:
     """On a link with rcv-settle-mode `second`, a receiver settles a delivery before the sender has settled
     the delivery.
 
@@ -241,14 +242,18 @@ def settled_before_the_sender(case: Case10, number: i64) -> None:
     Evidence: a receiver's disposition with settled=true before any settlement by the sender
     Why it matters: The sender relies on being the first peer that settles the delivery. If the receiver
     settles first, exactly-once delivery is impossible, so the message may be duplicated.
-    Silent when: the capture lacks octets that either peer sent after the session's begin.
+    Silent when: the capture lacks octets that either peer sent after the session's begin. The rule is also
+    silent when the link was closed, detached with an error or attached again after the delivery. The finding
+    is reported as possible, not as certain, when either peer has detached the link.
+    Possible because: The link was detached. The mode of a delivery is not kept when a link is resumed, so the
+    {peer} may already have given the mode up.
     How to mend it: In rcv-settle-mode `second`, send a disposition with the outcome and settled=false. Settle
     the delivery only after the sender's disposition with settled=true has arrived.
     """
     case.report(
         D_RCVMODE_SECOND,
         "on a link with rcv-settle-mode `second`, the receiver settles a delivery before the sender does",
-        CERTAIN,
+        certainty,
         {"rcv_settle_mode": "second", "delivery_id": int(raw(number))},
     )
 
@@ -269,8 +274,9 @@ def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) ->
     the link with the error amqp:not-allowed.
     Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that is not the
     name of a known outcome. Another rule, D-RCVMODE-SECOND, reports a receiver that settles a delivery before
-    the sender on a link with rcv-settle-mode `second`. The finding is reported as possible, not as certain,
-    when the sender attached the link again and the receiver may not yet have read the new attach.
+    the sender on a link with rcv-settle-mode `second`. The rule is also silent when the link was closed,
+    detached with an error or attached again after the delivery. The finding is reported as possible, not as
+    certain, when the sender attached the link again and the receiver may not yet have read the new attach.
     How to mend it: Read the field `outcomes` of the source in the sender's attach, and send only the listed
     outcomes or the default-outcome. If the application asks for another outcome, send a listed outcome
     instead or report an error to the application.
@@ -336,7 +342,7 @@ def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> 
         link = session.received.held[number]
         case.link = link
         if body.settled and link.attach is not None and link.attach.rcv_settle_mode == 1:
-            settled_before_the_sender(case, number)
+            settled_before_the_sender(case, number, CERTAIN if link.state == ATTACHED else POSSIBLE)
             return
         if isinstance(said, Composite) and not _offers(link.peer_attach, said):
             # A peer that names a delivery has read the delivery and the attach before, but no later attach.

@@ -75,6 +75,12 @@ class Attachment:
         self.peer_closed = detach.closed is True
         self.peer_failed = detach.error is not None
 
+    def over(self) -> bool:
+        """Whether an end's last detach closed the link or has an error: what was delivered on it is not
+        "live" any more (transport.xml, disposition), and no disposition can change it.
+        """
+        return self.closed or self.failed or self.peer_closed or self.peer_failed
+
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (

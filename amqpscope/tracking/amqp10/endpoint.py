@@ -177,6 +177,8 @@ class Endpoint10(Receiving):
         link = session.handles.pop(detach.handle, None)
         if link is not None:
             link.send_detach(detach, FrameRef.of(record))
+            if link.attachment.over():
+                session.received.let_go(link)
             self.leave_link(session, link.name)
             link.handle = UNKNOWN
             session.free(detach.handle, link)

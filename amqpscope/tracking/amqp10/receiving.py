@@ -108,6 +108,8 @@ class Receiving(EndpointState):
                 link = session.peer_handles.pop(body.handle, None)
                 if link is not None:
                     link.receive_detach(body, end)
+                    if link.attachment.over():
+                        session.received.let_go(link)
                     self.leave_link(session, link.name)
                     link.attachment.asked = arrival.time
                     link.peer_handle = UNKNOWN

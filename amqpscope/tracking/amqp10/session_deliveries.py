@@ -169,7 +169,7 @@ class ReceivedDeliveries:
                 self.held[number] = link
 
     def let_go(self, link: LinkEnd) -> None:
-        """A link is attached again: what was agreed of its deliveries before is not what holds now."""
+        """A link is over, or attached again: what was agreed of its deliveries before does not hold now."""
         for number in [number for number, other in self.held.items() if other is link]:
             del self.held[number]
 

@@ -189,6 +189,50 @@ def settled_before_the_sender(d: Dialogue) -> None:
     d.goodbye()
 
 
+def two_unsettled(d: Dialogue) -> None:
+    d.linked(server={"rcv_settle_mode": 1})
+    d.client.transfer()
+    d.client.transfer()
+
+
+@legal("the deliveries of a closed link are settled in any order")
+def settled_before_the_sender_on_a_closed_link(d: Dialogue) -> None:
+    two_unsettled(d)
+    d.client.detach()
+    d.server.disposition(0)
+    d.server.detach()
+    d.server.disposition(1)
+    d.goodbye()
+
+
+@legal("and with any outcome")
+def outcome_not_offered_on_a_closed_link(d: Dialogue) -> None:
+    d.linked(client={"source": amqp.source(address="q", outcomes=["amqp:accepted:list"])})
+    d.client.transfer()
+    d.client.detach()
+    d.server.disposition(0, state=amqp.released())
+    d.server.detach()
+    d.goodbye()
+
+
+@legal("and so are those of a link that its own end gave up with an error")
+def settled_before_the_sender_on_a_failed_link(d: Dialogue) -> None:
+    two_unsettled(d)
+    d.server.detach(closed=None, error="amqp:internal-error")
+    d.server.disposition(0, 1)
+    d.client.detach(closed=None)
+    d.goodbye()
+
+
+@reported("a detached link keeps its deliveries, but perhaps not its mode")
+def settled_before_the_sender_on_a_detached_link(d: Dialogue) -> None:
+    two_unsettled(d)
+    d.client.detach(closed=None)
+    d.server.detach(closed=None)
+    d.server.disposition(0, 1).may_break("D-RCVMODE-SECOND")
+    d.goodbye()
+
+
 @pair("D-STATE-FINAL-RCV", cut=without("client begin"))
 def receiver_changes_its_outcome(d: Dialogue) -> None:
     d.linked(server={"rcv_settle_mode": 1})

@@ -87,6 +87,16 @@ def disposition_of_an_incomplete_delivery(d: Dialogue) -> None:
     d.goodbye()
 
 
+@legal("the receiver has detached the link, so no transfer follows")
+def disposition_of_a_delivery_that_stays_incomplete(d: Dialogue) -> None:
+    d.linked(client={"rcv_settle_mode": 1}, server={"rcv_settle_mode": 1})
+    d.client.transfer(HALF, more=True)
+    d.server.detach(closed=None)
+    d.client.disposition(0, role=SENDER, settled=None, state=ACCEPTED)
+    d.client.detach(closed=None)
+    d.goodbye()
+
+
 @pair("D-SND-SPONT", cut=without("client begin"))
 def decided_by_its_sender(d: Dialogue) -> None:
     d.linked(client={"rcv_settle_mode": 1}, server={"rcv_settle_mode": 1})
@@ -97,6 +107,31 @@ def decided_by_its_sender(d: Dialogue) -> None:
     said = d.client.disposition(0, role=SENDER, state=amqp.released())
     if d.wrong:
         said.breaks("D-SND-SPONT")
+    d.goodbye()
+
+
+@legal("nobody confirms an outcome behind the end of a link")
+def decided_by_its_sender_behind_the_end_of_the_link(d: Dialogue) -> None:
+    d.linked(client={"rcv_settle_mode": 1}, server={"rcv_settle_mode": 1})
+    d.client.transfer()
+    d.client.transfer()
+    d.client.transfer()
+    d.server.detach()
+    d.client.disposition(0, role=SENDER, state=amqp.released())
+    d.client.detach()
+    d.client.disposition(1, role=SENDER, state=amqp.rejected())
+    d.attached(client={"rcv_settle_mode": 1}, server={"rcv_settle_mode": 1})
+    d.client.disposition(2, role=SENDER, state=amqp.released())
+    d.goodbye()
+
+
+@reported("a link that is only detached leaves its deliveries live")
+def decided_by_its_sender_on_a_detached_link(d: Dialogue) -> None:
+    d.linked(client={"rcv_settle_mode": 1}, server={"rcv_settle_mode": 1})
+    d.client.transfer()
+    d.client.detach(closed=None)
+    d.server.detach(closed=None)
+    d.client.disposition(0, role=SENDER, state=amqp.released()).breaks("D-SND-SPONT")
     d.goodbye()
 
 
