@@ -16,6 +16,7 @@ from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import BEGIN_RCVD, SEND_BEGIN, SEND_FRAME, SESSION, UNMAPPED
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.performatives import Attach, Begin, Flow
+from dissectors.wire import i64
 
 __all__ = ["judge_attach", "judge_begin", "judge_flow", "judge_flow_alone", "on_session"]
 
@@ -304,6 +305,15 @@ def flow_with_other_next_outgoing_id(case: Case10, session: SessionEnd, body: Fl
         )
 
 
+def _begin_read(case: Case10, session: SessionEnd) -> i64:
+    """How certain it is that the sender of this frame had read the other peer's begin."""
+    own = session.begin
+    # A session that answers cannot have missed the begin that it answers.
+    if session.mapping.begin_read or (own is not None and own.remote_channel is not None):
+        return CERTAIN
+    return case.me.knowledge.certainty(session.mapping.peer_begin_end)
+
+
 S_FLOW_NEXTIN_SET: Final = RULES.rule(
     "S-FLOW-NEXTIN-SET", "MUST", "wording", usual_answer="amqp:invalid-field"
 )
@@ -326,15 +336,11 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     transfer received.
     """
     if body.next_incoming_id is None and session.peer_begin is not None and session.whole:
-        # A session that answers cannot have missed the begin that it answers.
-        own = session.begin
-        read = session.mapping.begin_read or (own is not None and own.remote_channel is not None)
-        certainty = CERTAIN if read else case.me.knowledge.certainty(session.mapping.peer_begin_end)
         case.report(
             S_FLOW_NEXTIN_SET,
             "the flow has no next-incoming-id, although "
             f"the other peer's begin arrived in packet {session.mapping.peer_begin_packet}",
-            certainty,
+            _begin_read(case, session),
             {"session_state": session.state},
             [int(session.mapping.peer_begin_packet)],
         )
@@ -543,8 +549,9 @@ def handle_beyond_agreed(case: Case10, session: SessionEnd, body: Attach) -> Non
     Why it matters: The receiver must close the connection with amqp:connection:framing-error. All sessions
     and links of the connection are lost.
     Silent when: the other peer's begin was not captured, or cannot have reached the sender of the attach. The
-    rule reports even a sender that may not yet have read the begin, because a handle above handle-max is
-    always forbidden.
+    finding is reported as possible, not as certain, when the sender attached another link before the begin
+    can have reached it, and no frame proves that it has read the begin since. Such a sender does not wait for
+    the begin. A sender that waited for the begin may use only handles that it allows.
     How to mend it: Read handle-max from the other peer's begin and allocate only handles up to this value.
     When all handles are in use, refuse the new link locally or begin another session. Reuse handles of
     detached links.
@@ -554,10 +561,11 @@ def handle_beyond_agreed(case: Case10, session: SessionEnd, body: Attach) -> Non
         return
     if body.handle <= theirs.handle_max:
         return
+    certainty = _begin_read(case, session) if session.mapping.pipelined else CERTAIN
     case.report(
         S_HANDLEMAX,
         f"the attach uses handle {body.handle}, but the other peer's handle-max is {theirs.handle_max}",
-        CERTAIN,
+        certainty,
         {"handle": body.handle, "handle_max": theirs.handle_max},
         [int(session.mapping.peer_begin_packet)],
     )

@@ -197,6 +197,8 @@ class Endpoint10(Receiving):
             link.whole = session.whole and (before is None or before.whole)
             session.links[key] = link
         session.received.let_go(link)
+        if session.mapping.peer_begin_end == UNKNOWN:
+            session.mapping.pipelined = True
         link.send_attach(attach, record.packet)
         link.attachment.frame = self.stream.frames - 1
         if sender:

@@ -53,6 +53,8 @@ class Mapping:
         self.peer_begin_packet: i64 = 0
         # This end has used what it can only know from the peer's begin or from what follows it.
         self.begin_read: bool = False
+        # This end attached a link before the peer's begin can have arrived: it does not wait for that.
+        self.pipelined: bool = False
         # Offset in the peer's stream behind its end.
         self.peer_end_end: i64 = UNKNOWN
         # When (ns) the peer last sent begin or end.
@@ -62,7 +64,7 @@ class Mapping:
         """All of it as plain values."""
         return (
             int(self.begin_packet),
-            (int(self.peer_begin_end), int(self.peer_begin_packet), self.begin_read),
+            (int(self.peer_begin_end), int(self.peer_begin_packet), self.begin_read, self.pipelined),
             (int(self.peer_end_end), int(self.asked)),
         )
 
@@ -71,7 +73,7 @@ class Mapping:
         """The object of what `dump` returned."""
         mapping = Mapping()
         mapping.begin_packet, begin, end = state
-        mapping.peer_begin_end, mapping.peer_begin_packet, mapping.begin_read = begin
+        mapping.peer_begin_end, mapping.peer_begin_packet, mapping.begin_read, mapping.pipelined = begin
         mapping.peer_end_end, mapping.asked = end
         return mapping
 

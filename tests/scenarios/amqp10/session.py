@@ -216,6 +216,20 @@ def handle_beyond_agreed(d: Dialogue) -> None:
     d.goodbye()
 
 
+@reported("links are attached without waiting for the begin that limits them")
+def handle_beyond_agreed_of_a_sender_that_does_not_wait(d: Dialogue) -> None:
+    d.opened()
+    d.client.begin()
+    d.client.attach(SENDER)
+    d.server.begin(handle_max=0)
+    d.client.attach(SENDER, handle=1, name="r").may_break("S-HANDLEMAX")
+    d.server.attach(RECEIVER)
+    d.server.flow(handle=0)
+    d.client.transfer()
+    d.client.attach(SENDER, handle=2, name="s").breaks("S-HANDLEMAX")
+    d.goodbye()
+
+
 @legal("S-CH-ASYM")
 def channels_differ_by_direction(d: Dialogue) -> None:
     d.opened()
