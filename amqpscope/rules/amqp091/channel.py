@@ -34,6 +34,7 @@ from dissectors.amqp091.methods import (
     ChannelCloseOk,
     ChannelOpen,
     ChannelOpenOk,
+    ConnectionCloseOk,
 )
 from dissectors.amqp091.reply_code import reply_code
 from dissectors.wire import i64
@@ -287,9 +288,11 @@ def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, 
     Silent when: no frame of the receiver proves that the receiver has processed the channel.close. The rule
     is also silent when the last frame of the receiver follows less than 30 seconds after the channel.close.
     The rule is also silent when the capture lacks octets that were sent after the channel was opened. The
-    finding is reported as possible, not as certain, when the capture ends while the connection is still open.
-    The finding is reported as possible, not as certain, when a correction of the capturing machine's clock
-    may have made the waiting time look too long.
+    finding is reported as certain only if the receiver answers a later connection.close instead, or if its
+    own log shows that it had read the channel.close. A frame on another channel does not prove that, because
+    channels are independent threads of control (GS:2.3.1). The finding is reported as possible, too, when the
+    capture ends while the connection is still open, or when a correction of the capturing machine's clock may
+    have made the waiting time look too long.
     How to mend it: Answer every received channel.close with channel.close-ok at once, even when the
     application has stopped using the channel or is blocked in a callback.
     """
@@ -321,9 +324,11 @@ def crossing_close_never_answered(
     Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close. The
     rule is also silent when the last frame of the peer follows less than 30 seconds after the other peer's
     channel.close. The rule is also silent when the capture lacks octets that were sent after the channel was
-    opened. The finding is reported as possible, not as certain, when the capture ends while the connection is
-    still open. The finding is reported as possible, not as certain, when a correction of the capturing
-    machine's clock may have made the waiting time look too long.
+    opened. The finding is reported as certain only if the peer answers a later connection.close instead, or
+    if its own log shows that it had read the channel.close. A frame on another channel does not prove that,
+    because channels are independent threads of control (GS:2.3.1). The finding is reported as possible, too,
+    when the capture ends while the connection is still open, or when a correction of the capturing machine's
+    clock may have made the waiting time look too long.
     How to mend it: While waiting for channel.close-ok, still answer a received channel.close with
     channel.close-ok. After answering, keep waiting for the channel.close-ok that the other peer owes.
     """
@@ -358,8 +363,11 @@ def judge_end(case: Case091, last: i64, over: bool) -> None:
         waited = me.stalls.free(closing.time, last)
         if waited < MAX_CLOSE_UNANSWERED:
             continue
-        # If the clock was set back later, it may have been ahead before by as much.
-        certainty = CERTAIN if over and waited - case.pace.back >= MAX_CLOSE_UNANSWERED else POSSIBLE
+        # Another channel does not show what was read on this one. If the clock was set back later, it may
+        # have been ahead before by as much.
+        read = me.knowledge.exact or isinstance(case.record.frame.body, ConnectionCloseOk)
+        certain = over and read and waited - case.pace.back >= MAX_CLOSE_UNANSWERED
+        certainty = CERTAIN if certain else POSSIBLE
         case.channel = channel
         if closing_of(case, channel, True) is None:
             close_never_answered(case, channel, closing, certainty)

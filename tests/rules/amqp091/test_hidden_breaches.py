@@ -42,6 +42,15 @@ def test_an_answer_on_another_channel_shows_it_and_the_end_of_the_capture_leaves
     assert found(d, certain=False) == [("CH-CLOSE-REPLY", "server")]
 
 
+def test_another_channel_leaves_it_possible_though_the_connection_ends() -> None:
+    d = channel_closed_in_vain()
+    d.channel(2)
+    d.server.close_connection(320, "shutdown")
+    d.client.connection_close_ok()
+    assert found(d) == []
+    assert found(d, certain=False) == [("CH-CLOSE-REPLY", "server")]
+
+
 def test_who_has_said_nothing_since_may_be_about_to_answer() -> None:
     d = Dialogue091()
     d.opened()
