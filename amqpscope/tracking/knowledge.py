@@ -106,8 +106,11 @@ class Knowledge:
         """From here on `must` is what frames of the session on a channel prove; CONNECTION: those of any."""
         if channel != self.channel:
             self.channel = channel
-            if not self.exact:
-                self.must = self.proved.get(int(channel), 0)
+            self.must = self.must_of(channel)
+
+    def must_of(self, channel: i64) -> i64:
+        """What `must` is for the session on a channel; CONNECTION: for the connection as a whole."""
+        return self.must if self.exact else self.proved.get(int(channel), 0)
 
     def prove(self, end: i64) -> None:
         """The endpoint has processed the peer's stream up to `end`, as its own frames show.

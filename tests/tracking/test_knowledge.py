@@ -137,7 +137,7 @@ def test_sessions_prove_for_themselves() -> None:
         knowledge.prove(end)
     loaded = Knowledge.load(knowledge.dump())
     for one in (knowledge, loaded):
-        assert [one.must] == [6]
+        assert [one.must, one.must_of(1), one.must_of(2), one.must_of(3)] == [6, 4, 6, 0]
         one.of(1)
         assert [one.confirmed(4), one.confirmed(5)] == [True, False]
         one.of(CONNECTION)

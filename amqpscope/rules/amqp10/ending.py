@@ -25,6 +25,7 @@ from amqpscope.tracking.amqp10.states import (
     END_RCVD,
     MAPPED,
 )
+from amqpscope.tracking.knowledge import CONNECTION
 from dissectors.wire import i64
 
 __all__ = ["judge_end", "judge_end_of_session"]
@@ -406,12 +407,13 @@ def judge_end_of_session(case: Case10, session: SessionEnd) -> None:
         return
     me = case.me
     spot = case.spot
+    must = me.knowledge.must_of(session.channel)
     for link in session.links.values():
         if link.attachment.half_closed is not None and link.whole:
             detach_never_answered(case, link)
         elif link.attachment.misanswered is not None and link.state == ATTACH_RCVD and link.whole:
             waited = me.stalls.free(link.attachment.asked, me.stream.last_time)
-            read = link.attachment.peer_end <= me.knowledge.must and waited >= ANSWER_PATIENCE
+            read = link.attachment.peer_end <= must and waited >= ANSWER_PATIENCE
             if read and link.attach is None and session.mapping.peer_end_end == UNKNOWN:
                 attach_answered_in_the_same_role(case, link)
     case.spot = spot
@@ -476,9 +478,13 @@ def echo_never_answered(case: Case10, packet: i64) -> None:
 
 
 def _judge_answers(case: Case10) -> None:
-    """Judge frames that stayed without an answer for long on an open connection."""
+    """Judge frames that stayed without an answer for long on an open connection.
+
+    A begin and an end change the channels of the connection, so what any session proves counts for them. All
+    else is up to its session.
+    """
     me = case.me
-    must = me.knowledge.must
+    must = me.knowledge.must_of(CONNECTION)
     since = me.stalls.reach(me.stream.last_time, ANSWER_PATIENCE)
     for session in me.peer_sessions.values():
         if (
@@ -498,22 +504,23 @@ def _judge_answers(case: Case10) -> None:
         if session.state != MAPPED or not session.whole:
             continue
         case.session = session
-        if session.echo.end >= 0 and session.echo.end <= must and session.echo.time <= since:
+        read = me.knowledge.must_of(session.channel)
+        if session.echo.end >= 0 and session.echo.end <= read and session.echo.time <= since:
             echo_never_answered(case, session.echo.packet)
         for link in session.links.values():
             if not link.whole:
                 continue
-            if link.state == ATTACHED and 0 <= link.echo.end <= must and link.echo.time <= since:
+            if link.state == ATTACHED and 0 <= link.echo.end <= read and link.echo.time <= since:
                 case.link = link
                 echo_never_answered(case, link.echo.packet)
             if link.attachment.asked > since:
                 continue
-            if link.state == ATTACH_RCVD and link.handle == UNKNOWN and link.attachment.peer_end <= must:
+            if link.state == ATTACH_RCVD and link.handle == UNKNOWN and link.attachment.peer_end <= read:
                 attach_never_answered(case, link)
             elif (
                 link.state == DETACH_RCVD
                 and link.attachment.peer_closed
-                and link.attachment.peer_detach_end <= must
+                and link.attachment.peer_detach_end <= read
             ):
                 detach_never_answered(case, link)
             elif (
@@ -524,12 +531,12 @@ def _judge_answers(case: Case10) -> None:
             ):
                 if (
                     link.attachment.half_closed is None
-                    and link.attachment.peer_detach_end <= must
+                    and link.attachment.peer_detach_end <= read
                     and link.attachment.times > 0
                 ):
                     crossing_detach_never_closed(case, link)
             elif (
-                link.sender and link.credit.drain and link.state == ATTACHED and link.credit.drain_end <= must
+                link.sender and link.credit.drain and link.state == ATTACHED and link.credit.drain_end <= read
             ):
                 if link.credit.limits.newest() > link.credit.count:
                     link_never_drained(case, link)

@@ -65,6 +65,20 @@ def attach_answered_in_the_same_role(d: Dialogue) -> None:
     d.goodbye()
 
 
+@legal("only another session shows that the server reads")
+def attach_in_the_same_role_on_a_session_that_stands_still(d: Dialogue) -> None:
+    d.linked()
+    d.client.begin(channel=1)
+    d.server.begin(channel=1)
+    d.client.attach(SENDER, name="r", channel=1)
+    d.server.attach(SENDER, name="r", channel=1)
+    d.client.transfer()
+    d.server.disposition(0)
+    d.wait(seconds=90)
+    d.server.empty()
+    d.goodbye()
+
+
 @pair("L-REFUSE-NULL", cut=without("client attach"))
 def refused_with_a_terminus(d: Dialogue) -> None:
     d.begun()

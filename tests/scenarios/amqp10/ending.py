@@ -48,6 +48,24 @@ def attach_never_answered(d: Dialogue) -> None:
         d.said[-1].may_break("L-ATTACH-ANSWER")
 
 
+@legal("what another session proves does not show that this one had read what it was asked")
+def asked_on_a_session_that_stands_still(d: Dialogue) -> None:
+    d.linked()
+    d.client.begin(channel=1)
+    d.server.begin(channel=1)
+    d.client.attach(RECEIVER, name="back", channel=1)
+    d.server.attach(SENDER, name="back", channel=1)
+    d.client.attach(SENDER, handle=1, name="r", channel=1)
+    d.server.attach(RECEIVER, handle=1, name="r", channel=1)
+    d.client.flow(echo=True, channel=1)
+    d.client.flow(handle=0, link_credit=1, drain=True, channel=1)
+    d.client.attach(SENDER, handle=2, name="s", channel=1)
+    d.client.detach(handle=1, channel=1)
+    d.client.transfer()
+    d.server.disposition(0)
+    _go_on(d)
+
+
 @pair("L-CLOSE-ANSWER", cut=without("client begin"))
 def detach_never_answered(d: Dialogue) -> None:
     d.linked()
