@@ -88,6 +88,12 @@ class Recipient:
         """Draw from a frame of this endpoint which part of the peer's stream it must have processed."""
         raise NotImplementedError
 
+    def has_read(self, name: str, channel: i64, end: i64) -> bool:
+        """Whether it has certainly processed a frame of the peer's, which has this name and channel, and ends
+        at this offset of the peer's stream.
+        """
+        return self.knowledge.confirmed(end)
+
     def post(self, arrival: Arrival) -> None:
         """The peer has sent this frame."""
         if arrival.end <= self.knowledge.could:

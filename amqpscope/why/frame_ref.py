@@ -84,8 +84,10 @@ class Knew(NamedTuple):
     """Which frames of the other peer one peer had, when it sent its newest frame.
 
     read: the newest frame that it must have read, as its own frames prove. arrived: the newest frame that had
-    reached its host. unsure: the frames after `read` up to `arrived` (the newest few), and how many there
-    are. coming: the newest earlier frame of the other peer that had not arrived, and how many had not.
+    reached its host. unsure: the frames up to `arrived` that it may not have read (the newest few), and how
+    many there are; unsure_ends: the offsets behind all of them. Some may stand before `read`, on sessions
+    that prove nothing. coming: the newest earlier frame of the other peer that had not arrived, and how many
+    had not.
     """
 
     peer: str
@@ -93,6 +95,7 @@ class Knew(NamedTuple):
     arrived: Position | None
     unsure: list[Position]
     unsure_count: int
+    unsure_ends: frozenset[int]
     coming: Position | None
     coming_count: int
 

@@ -12,7 +12,7 @@ therefore explained by that frame, and a packet without a frame by the current s
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.capture import CaptureDiagnoses
@@ -23,7 +23,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.rules.judge import Judge
-from amqpscope.tracking.knowledge import Knowledge
+from amqpscope.tracking.inbox import Recipient
 from amqpscope.tracking.snapshot import ConnectionSnapshot
 from amqpscope.why.diagnosed import concerns
 from amqpscope.why.frame_ref import FrameQuestion, Ground, Knew, Position, Sequel
@@ -124,7 +124,7 @@ class Replay:
         self._packet = packet
         self._direction = direction
         self._ending = segment.ends
-        self._said_before: tuple[list[Position], list[Position]] = ([], [])
+        self._read_before: list[tuple[Position, bool]] = []
         self._acknowledged = -1
         self._time = segment.time
         self._judge: Judge | None = None
@@ -177,14 +177,14 @@ class Replay:
         if wanted or not self._ending:
             return
         direction = self._direction
-        self._said_before = (list(self._said[0]), list(self._said[1]))
+        self._read_before = self._read(direction, judge.endpoint(direction))
         mark = Position(direction, -1, -1, self._packet, 0, "end of stream", -1)
         self.ended = FrameQuestion(
             mark,
             "",
             self._packet,
-            self._knew(direction, judge.endpoint(direction).knowledge),
-            self._knew(1 - direction, judge.endpoint(1 - direction).knowledge),
+            self._knew(direction, judge.endpoint(direction)),
+            self._knew(1 - direction, judge.endpoint(1 - direction)),
             self._grounds.of_end(direction, direction == client),
             [],
             [],
@@ -199,9 +199,7 @@ class Replay:
         """The segment that ended a stream acknowledged octets itself: more than the frames before it did."""
         if self._acknowledged < 0:
             return ended
-        must = ended.knew.read.end if ended.knew.read is not None else 0
-        said = self._said_before[1 - self._direction]
-        return ended._replace(knew=self._knew_of(self._direction, must, self._acknowledged, said))
+        return ended._replace(knew=self._knew_of(self._direction, self._acknowledged, self._read_before))
 
     def _ask(self, judge: Judge, record: FrameRecord) -> None:
         if len(self.asked) >= MAX_QUESTIONS:
@@ -215,52 +213,62 @@ class Replay:
             _Asked(
                 record,
                 self._grounds.subject(record),
-                self._knew(direction, me.knowledge),
-                self._knew(1 - direction, peer.knowledge),
+                self._knew(direction, me),
+                self._knew(1 - direction, peer),
                 _joined([ground for ground in self._grounds.of(record) if _before(ground, record)]),
                 self._grounds.watch(record),
             )
         )
 
-    def _knew(self, direction: int, knowledge: Knowledge) -> Knew:
-        """What the peer that sends in a direction knew of the other's frames."""
+    def _read(self, direction: int, endpoint: Recipient) -> list[tuple[Position, bool]]:
+        """The other's frames, and whether the peer that sends in a direction had read each for certain."""
         said = self._said[1 - direction]
-        return self._knew_of(direction, int(knowledge.must), int(knowledge.could), said)
+        return [(mark, endpoint.has_read(mark.name, mark.channel, mark.end)) for mark in said]
 
-    def _knew_of(self, direction: int, must: int, could: int, said: Iterable[Position]) -> Knew:
-        """The same. must, could: octets that the peer had read for certain, and can have read. said: the
-        other's frames."""
+    def _knew(self, direction: int, endpoint: Recipient) -> Knew:
+        """What the peer that sends in a direction knew of the other's frames."""
+        return self._knew_of(direction, int(endpoint.knowledge.could), self._read(direction, endpoint))
+
+    def _knew_of(self, direction: int, could: int, said: list[tuple[Position, bool]]) -> Knew:
+        """The same. could: octets that the peer can have read. said: what `_read` gave."""
         read: Position | None = None
         arrived: Position | None = None
-        unsure: deque[Position] = deque(maxlen=_UNSURE_REPORTED)
-        unsure_count = coming_count = 0
+        unsure: list[Position] = []
         coming: Position | None = None
-        for mark in said:
-            if mark.end <= must:
+        coming_count = 0
+        for mark, certain in said:
+            if certain:
                 read = arrived = mark
             elif mark.end <= could:
                 arrived = mark
                 unsure.append(mark)
-                unsure_count += 1
             else:
                 coming = mark
                 coming_count += 1
-        peer = self.connection.peer(direction)
-        return Knew(peer, read, arrived, list(unsure), unsure_count, coming, coming_count)
+        return Knew(
+            self.connection.peer(direction),
+            read,
+            arrived,
+            unsure[-_UNSURE_REPORTED:],
+            len(unsure),
+            frozenset(mark.end for mark in unsure),
+            coming,
+            coming_count,
+        )
 
     def _heed(self, judge: Judge, record: FrameRecord) -> None:
         """A frame of the other peer's shows that it had what is asked about, or that it had read it."""
-        knowledge = judge.endpoint(record.direction).knowledge
+        endpoint = judge.endpoint(record.direction)
         for asked in self.asked:
             if asked.mark.direction == int(record.direction) or asked.read is not None:
                 continue
             mark = Position.of(record)
             peer = record.peer
-            if asked.arrived is None and knowledge.could >= asked.mark.end:
+            if asked.arrived is None and endpoint.knowledge.could >= asked.mark.end:
                 asked.arrived = Sequel(
                     f"the first frame that the {peer} sent after this frame had arrived", mark
                 )
-            if knowledge.must >= asked.mark.end:
+            if endpoint.has_read(asked.mark.name, asked.mark.channel, asked.mark.end):
                 asked.read = Sequel(f"shows that the {peer} had read this frame", mark)
 
 

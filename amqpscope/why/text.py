@@ -279,7 +279,7 @@ def knowledge_of(mark: Position, question: FrameQuestion) -> str:
     if mark.direction == question.mark.direction:
         return ""
     knew = question.knew
-    if knew.read is not None and mark.end <= knew.read.end:
+    if knew.read is not None and mark.end <= knew.read.end and mark.end not in knew.unsure_ends:
         return "read"
     if knew.arrived is not None and mark.end <= knew.arrived.end:
         return "arrived, perhaps not read"
@@ -300,7 +300,8 @@ def knowledge(knew: Knew) -> str:
         return f"the capture shows no earlier frame of the {other}"
     parts = []
     if knew.read is not None:
-        parts.append(f"must have read everything up to {_named(knew.read)}")
+        everything = all(end > knew.read.end for end in knew.unsure_ends)
+        parts.append(f"must have read {'everything up to ' if everything else ''}{_named(knew.read)}")
     if knew.unsure_count:
         names = ", ".join(_named(mark) for mark in knew.unsure)
         more = knew.unsure_count - len(knew.unsure)

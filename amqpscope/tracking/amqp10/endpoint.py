@@ -22,7 +22,7 @@ faults of all that follows: a frame on a channel or handle never opened changes 
 on a channel in use is ignored, a second attach on a handle replaces the first.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from amqpscope.limits import (
     MAX_LEFT,
@@ -67,6 +67,10 @@ from dissectors.interface import Frame
 from dissectors.wire import i64
 
 __all__ = ["Endpoint10"]
+
+
+_OF_ITS_SESSION: Final = ("attach", "flow", "transfer", "disposition", "detach")
+"""Frames that only their session reads. A begin and an end change the channels of the connection."""
 
 
 class Endpoint10(Receiving):
@@ -328,6 +332,25 @@ class Endpoint10(Receiving):
         """It sends a frame next: what it must have known is what frames of the same session prove."""
         of_session = frame.kind == "amqp" and not isinstance(frame.body, (Open, Close))
         self.knowledge.of(frame.channel if of_session else CONNECTION)
+
+    def has_read(self, name: str, channel: i64, end: i64) -> bool:
+        session: SessionEnd | None = None
+        if name in _OF_ITS_SESSION:
+            session = self.session_with(int(channel))
+        if session is None:
+            return end <= self.knowledge.must_of(CONNECTION)
+        return session.channel != UNKNOWN and end <= self.knowledge.must_of(session.channel)
+
+    def session_with(self, peer_channel: int) -> SessionEnd | None:
+        """The session on a channel of the peer's, or the last one that was there; None if there was none."""
+        session = self.peer_sessions.get(peer_channel)
+        if session is not None:
+            return session
+        for known in (self.sessions, self.channels.ended):
+            for session in known.values():
+                if session.peer_channel == peer_channel:
+                    return session
+        return None
 
     def prove(self, record: FrameRecord) -> None:
         """Draw from a frame of this endpoint what it must have processed of the peer's stream."""
