@@ -43,8 +43,9 @@ TOO = {
     "sender_tells_of_less_credit": "L-CREDIT-DECR",
 }
 
-# Certain where the server is known for what it does then, which these are not.
-UNCERTAIN = ("B-ACK-MULTIPLE", "B-CTAG-UNIQUE", "TX-PENDING-COMMIT")
+# Certain where the server is known for what it does then, which these are not; or where the peer waits for
+# the begin that limits its handles, which not all of these do.
+UNCERTAIN = ("B-ACK-MULTIPLE", "B-CTAG-UNIQUE", "TX-PENDING-COMMIT", "S-HANDLEMAX")
 
 DOUBTFUL = 10
 """One occasion in so many may be."""
