@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from amqpscope.capture.source import called, only_once
-from amqpscope.cli.inputs import DecodingOptions, refuse_taken
+from amqpscope.cli.inputs import DecodingOptions, refuse_repeated, refuse_taken
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import notes_to_stderr, say
 from amqpscope.cli.place_options import (
@@ -235,7 +235,9 @@ def cut(
     near_something = findings or around is not None
     if near is not None and not near_something:
         raise FilterError("--near: only with --around or --findings")
-    output = _checked_output([path, *decoding.files()], output, report, coloring, wireshark_profile)
+    read = [path, *decoding.files()]
+    refuse_repeated(read)
+    output = _checked_output(read, output, report, coloring, wireshark_profile)
     tls = decoding.secrets()
     disguise = (
         Disguise(secrets.token_bytes(32) if key is None else key.encode(), ports) if anonymise else None

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.capture.source import only_once
-from amqpscope.cli.inputs import DecodingOptions, JobsOption
+from amqpscope.cli.inputs import DecodingOptions, JobsOption, refuse_repeated
 from amqpscope.cli.judging import FindingOptions, RuleOptions, StatusOptions, given_of, today
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import ObjectFormat, TextOrJson, meter, notes_to_stderr, read_or_not, say
@@ -16,7 +15,6 @@ from amqpscope.diff.comparison import Comparison, compare
 from amqpscope.diff.excerpts import ComparedFrames, wanted_of
 from amqpscope.diff.json_form import comparison_object
 from amqpscope.diff.text import comparison_lines
-from amqpscope.errors import FilterError
 from amqpscope.input.jobs import jobs_of
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.policy.policy import Policy
@@ -91,10 +89,9 @@ def diff(
     decoding: DecodingOptions,
 ) -> int:
     """Show the first differences between two captures of one scenario, in frames and in findings."""
-    if one == other and only_once(one):
-        raise FilterError(f"{'- (standard input)' if one == '-' else one} can be read only once")
     processes = jobs_of(jobs)
     configuration = rules.configuration()
+    refuse_repeated([one, other, *decoding.files(configuration)])
     policy = Policy(configuration, given_of(findings, rules, status), today())
     secrets = decoding.secrets(configuration)
     dialect = decoding.dialect or ""

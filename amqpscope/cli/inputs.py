@@ -30,6 +30,7 @@ __all__ = [
     "Paths",
     "ReadingOptions",
     "capture_status",
+    "refuse_repeated",
     "refuse_taken",
     "same_file",
 ]
@@ -194,9 +195,8 @@ class InputOptions(OptionGroup):
         is said, and which of them are called as if they were captures. configuration: has the files of TLS
         secrets that no option names. Raises FilterError for what makes no sense on a command line.
         """
+        refuse_repeated([*paths, *self.decoding.files(configuration)])
         secrets = self.decoding.secrets(configuration)
-        if paths.count("-") > 1:
-            raise FilterError("- (standard input) can be read only once")
         once = next(filter(only_once, paths), "") if self.via else ""
         if self.via and (self.merge or once):
             other = "--merge" if self.merge else once
@@ -292,6 +292,15 @@ def same_file(path: str, other: str) -> bool:
         return os.path.samestat(_status(path), _status(other))
     except OSError:
         return os.path.realpath(path) == os.path.realpath(other)
+
+
+def refuse_repeated(paths: Iterable[str]) -> None:
+    """Raises FilterError for what can be read only once, if a run is to read it twice, whatever it is called."""
+    met: list[str] = []
+    for path in filter(only_once, paths):
+        if any(same_file(path, other) for other in met):
+            raise FilterError(f"{'- (standard input)' if path == '-' else path} can be read only once")
+        met.append(path)
 
 
 def refuse_taken(option: str, path: str, taken: Iterable[str]) -> None:

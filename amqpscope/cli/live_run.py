@@ -1,12 +1,12 @@
 """A run of a command that watches live traffic: its options become a watch, an audience and a recording."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from amqpscope.capture.live.privileges import give_up
 from amqpscope.capture.live.source import LiveSource
 from amqpscope.cli import quantities
-from amqpscope.cli.inputs import refuse_taken
+from amqpscope.cli.inputs import refuse_repeated, refuse_taken
 from amqpscope.cli.judging import given_of, today
 from amqpscope.cli.live_options import BEFORE, LiveFormat, LiveOptions
 from amqpscope.cli.live_session import LiveSession, Stop
@@ -24,11 +24,17 @@ from amqpscope.rules.rule_names import rules_like
 __all__ = ["watch_live"]
 
 
-def watch_live(options: LiveOptions, open_source: Callable[[], LiveSource], packet_filter: str = "") -> int:
+def watch_live(
+    options: LiveOptions,
+    open_source: Callable[[], LiveSource],
+    packet_filter: str = "",
+    read: Sequence[str] = (),
+) -> int:
     """Watch what a source brings until the run ends; the exit status.
 
     open_source: called once all options are known to make sense; privileges are given up behind it.
-    packet_filter: by which it captures, in libpcap's language. Raises AmqpscopeError.
+    packet_filter: by which it captures, in libpcap's language. read: the files that the source reads, `-`
+    being standard input. Raises AmqpscopeError.
     """
     configuration = options.rules.configuration()
     policy = Policy(configuration, given_of(options.findings, options.rules, options.status), today())
@@ -53,11 +59,12 @@ def watch_live(options: LiveOptions, open_source: Callable[[], LiveSource], pack
     stop = Stop(limit, options.most or 0, awaited, policy.terms.possible)
     if options.top and (quiet or form is not LiveFormat.text or path == "-"):
         raise FilterError("--top: cannot be combined with --quiet, --format or -w -")
+    refuse_repeated([*read, *options.decoding.files(configuration)])
     secrets = options.decoding.secrets(configuration, growing=True)
     if options.embed_keys and (path is None or secrets is None):
         raise FilterError("--embed-keys: needs -w and --tls-keylog or --tls-key")
     if path not in (None, "-"):
-        refuse_taken("--write", path, [*options.decoding.files(configuration), configuration.file])
+        refuse_taken("--write", path, [*read, *options.decoding.files(configuration), configuration.file])
     with open_source() as source:
         give_up()
         recording = None

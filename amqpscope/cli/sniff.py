@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from amqpscope.capture.live.opening import list_interfaces, open_source
-from amqpscope.cli.inputs import refuse_taken
 from amqpscope.cli.live_options import LiveOptions
 from amqpscope.cli.live_run import watch_live
 from amqpscope.cli.option_groups import with_options
@@ -88,10 +87,9 @@ def sniff(
     """Show the AMQP traffic of network interfaces, and broken rules, while the packets arrive."""
     if listed:
         return _list()
-    if live.path not in (None, "-") and "-" in (interfaces or []):
-        refuse_taken("--write", live.path, ["-"])
-    opened = functools.partial(open_source, interfaces or ["any"], packet_filter, any_port)
-    return watch_live(live, opened, packet_filter)
+    names = interfaces or ["any"]
+    opened = functools.partial(open_source, names, packet_filter, any_port)
+    return watch_live(live, opened, packet_filter, ["-"] if "-" in names else [])
 
 
 def _list() -> int:

@@ -10,7 +10,7 @@ from typing import Final
 
 from amqpscope.capture.pcapng import is_pcapng
 from amqpscope.capture.pcapng_blocks import DECRYPTION_SECRETS, SECTION_HEADER, TLS_KEY_LOG
-from amqpscope.capture.source import CaptureSource
+from amqpscope.capture.source import CaptureSource, only_once
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.layers.secrets import Secrets, SecretsSource
 from amqpscope.limits import MAX_BLOCK
@@ -71,6 +71,8 @@ class KeyLog(SecretsSource):
         self._size = 0
 
     def look_further(self, secrets: Secrets, random: bytes) -> bool:
+        if only_once(self._path):
+            return False
         try:
             return os.stat(self._path).st_size != self._size and self.take_new(secrets) > 0
         except OSError:
@@ -80,13 +82,16 @@ class KeyLog(SecretsSource):
         """Take the lines that the file has more than before. Returns how many secrets they had."""
         taken = 0
         with open(self._path, "rb") as file:
-            file.seek(self._read)
+            if self._read:  # a pipe, which is read once, has no places
+                file.seek(self._read)
+            size = self._read
             rest = b""
             while block := file.read(_BLOCK):
+                size += len(block)
                 lines, _, rest = (rest + block).rpartition(b"\n")
                 taken += secrets.take(lines)
                 rest = rest if len(rest) < _BLOCK else b""
-            self._size = file.tell()
+            self._size = size
             self._read = self._size - len(rest)
         # The last line may be whole and have no end. If it is not whole it is taken again.
         return taken + secrets.take(rest)

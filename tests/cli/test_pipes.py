@@ -11,6 +11,7 @@ import pytest
 from support.commands import DEMO, Result, amqpscope
 
 CAPTURE = DEMO.parent / "rhea-transfer-before-attach.pcap"
+TLS = DEMO.parent / "tls" / "rabbitmq-rsa.pcap"
 
 Pipe = Callable[[], str]
 
@@ -81,9 +82,57 @@ def test_two_of_them_are_compared(pipe: Pipe, tmp_path: Path, capsys: pytest.Cap
     out = tmp_path / "out.svg"
     assert amqpscope(capsys, "draw", "--compare", pipe(), pipe(), "-o", out).status == 0
     assert out.stat().st_size
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", "PIPE", "PIPE"],
+        ["read", "PIPE", "PIPE"],
+        ["summary", "PIPE", "OTHER"],
+        ["triage", "--merge", "PIPE", "OTHER"],
+        ["why", "--end", "PIPE", "PIPE"],
+        ["draw", "--compare", "-o", "out.svg", "PIPE", "PIPE"],
+        ["diff", "PIPE", "OTHER"],
+        ["check", "PIPE", "--tls-keylog", "PIPE"],
+        ["diff", "PIPE", "FILE", "--tls-keylog", "OTHER"],
+        ["cut", "PIPE", "-o", "out.pcapng", "--tls-key", "PIPE"],
+        ["sniff", "-i", "lo", "--tls-keylog", "PIPE", "--tls-keylog", "PIPE"],
+    ],
+    ids=" ".join,
+)
+def test_a_pipe_is_not_read_twice(
+    command: list[str],
+    pipe: Pipe,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
     path = pipe()
-    result = amqpscope(capsys, "diff", path, path)
-    assert (result.status, result.err) == (2, f"amqpscope: {path} can be read only once\n")
+    other = f"/proc/self/fd/{path.rpartition('/')[2]}"
+    names = {"PIPE": path, "OTHER": other, "FILE": str(CAPTURE)}
+    result = amqpscope(capsys, *[names.get(word, word) for word in command])
+    assert (result.status, result.out) == (2, "")
+    repeated = other if "OTHER" in command else path
+    assert result.err == f"amqpscope: {repeated} can be read only once\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", [["check"], ["read"], ["why", "--end"]], ids=" ".join)
+def test_a_key_log_may_come_through_a_pipe(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is read once, also where a connection asks for a secret that it does not have."""
+    pytest.importorskip("cryptography")
+    keys, path = tmp_path / "keys", tmp_path / "fifo"
+    keys.write_text(f"CLIENT_RANDOM {'00' * 32} {'00' * 48}\n")
+    expected = amqpscope(capsys, *command, "--tls-keylog", keys, TLS)
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=[keys.read_bytes()], daemon=True)
+    writer.start()
+    assert amqpscope(capsys, *command, "--tls-keylog", path, TLS) == expected
+    writer.join()
 
 
 @pytest.mark.parametrize(
