@@ -2,14 +2,13 @@
 
 import sys
 
-from amqpscope.cli.inputs import CaptureArgument, Paths, ReadingOptions
+from amqpscope.cli.inputs import CaptureArgument, Paths, ReadingOptions, capture_status
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import meter, notes_to_stderr, say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.report.capture_summary import CaptureSummary
-from amqpscope.report.outcome import nothing_to
 from amqpscope.report.painter import painter
 from amqpscope.report.shell import shell_word
 from amqpscope.report.triage import Triage
@@ -73,12 +72,9 @@ def _triage(one: CaptureArgument, below: bool, allow_empty: bool) -> Status:
             if isinstance(broken, KeyboardInterrupt):
                 say(f"{capture.name}: interrupted: only what was read before")
             raise broken
-        if capture.failed:
-            sys.stdout.flush()
-            notes_to_stderr(capture.name, capture.mishaps)
-            return Status.FAILURE
-        empty = bool(nothing_to(capture, "read")) and not allow_empty
-        return Status.NO_AMQP if empty else Status.FINE
+        sys.stdout.flush()
+        notes_to_stderr(capture.name, capture.mishaps)
+        return capture_status(capture, allow_empty)
 
 
 def _read(capture: Capture, found: Triage) -> None:

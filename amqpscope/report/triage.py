@@ -301,7 +301,8 @@ class Triage:
         """All of it, read to its end, as at most `MOST_LINES` lines."""
         troubles = self._sorted()
         nothing = nothing_to(capture, "read")
-        head = [(self._head(capture, len(troubles), nothing), 2), *self._talk()]
+        # What there is instead is said on standard error, as by every command.
+        head = [(self._head(capture, len(troubles), nothing and "nothing to read"), 2), *self._talk()]
         hint = [([("dim", _HINT)], 2)] if not (troubles or nothing) else []
         facts = [(diagnosis_line(one), _HANG) for one in self._facts if not troubles]
         tail = [*facts, *_notes(capture), *hint, (self._next(capture, troubles[:1], nothing), 2)]

@@ -238,8 +238,10 @@ def test_a_capture_without_amqp(tmp_path: Path, capsys: pytest.CaptureFixture[st
     tcp.client.send(b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00")
     tcp.server.send(b"\x16\x03\x03\x00\x05\x02\x00\x00\x01\x00")
     result = triage(capsys, tmp_path, capture.pcap())
-    assert (result.status, result.err) == (3, "")
-    assert "no AMQP 1.0 or 0-9-1 to read: 1 TCP connection, 1 of TLS (encrypted)" in result.lines[0]
+    path = tmp_path / "traffic.pcap"
+    why = f"{path}: no AMQP 1.0 or 0-9-1 to read: 1 TCP connection, 1 of TLS (encrypted)"
+    assert (result.status, result.err) == (3, f"amqpscope: {why}\n")
+    assert result.lines[0] == f"{path}: nothing to read"
     assert result.lines[-1].startswith("next: amqpscope triage --tls-keylog KEYS ")
     assert amqpscope(capsys, "triage", "--allow-empty", tmp_path / "traffic.pcap").status == 0
 
@@ -249,6 +251,7 @@ def test_a_protocol_that_is_not_amqp_is_a_trouble(
 ) -> None:
     result = amqpscope(capsys, "triage", ROOT / "pika-tls-to-plain-port.pcap")
     assert result.status == 3
+    assert "no AMQP 1.0 or 0-9-1 to read: 1 TCP connection, " in result.err
     assert any("[diag/wrong-port]" in line for line in result.lines)
 
 
