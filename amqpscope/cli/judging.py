@@ -250,12 +250,17 @@ class DiagnosisOptions(DiagnosisStatusOptions):
             rich_help_panel=STATUS_PANEL,
             show_default=False,
             help="Show diagnoses below the findings. A diagnosis says who waits for whom, since when, and "
-            "why. With --no-diagnoses, the report has no diagnoses. [default: diagnoses]",
+            "why. With --no-diagnoses, the report has no diagnoses, and no diagnosis makes the command fail. "
+            "[default: diagnoses]",
         ),
     ] = None
 
     def give(self, given: Given) -> None:
         super().give(given)
+        if given.fail_on_diagnosis and self.diagnoses is False:
+            raise FilterError(
+                "--fail-on-diagnosis: cannot be combined with --no-diagnoses, which leaves out all diagnoses"
+            )
         given.diagnoses = self.diagnoses
 
 

@@ -88,10 +88,11 @@ class Policy:
         # The limits of diagnoses that are configured, by `code.limit`, and the codes for which a run fails.
         self.limits: dict[str, float] = values.get("diagnosis-limits", {})
         failing = given.fail_on_diagnosis
-        self._failing = known_codes(
-            values.get("fail-on-diagnosis", []) if failing is None else failing, "--fail-on-diagnosis"
-        )
         diagnoses = given.diagnoses
+        if failing is None:
+            # Who is given that there are no diagnoses asks for none of those that the file names.
+            failing = [] if diagnoses is False else values.get("fail-on-diagnosis", [])
+        self._failing = known_codes(failing, "--fail-on-diagnosis")
         self._diagnoses: bool = bool(values.get("diagnoses", True) if diagnoses is None else diagnoses)
         self.baseline: Baseline | None = None
         self.gathered: Baseline | None = None

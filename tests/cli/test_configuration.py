@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.commands import Result, amqpscope, unprintable
+from support.commands import DEMO, Result, amqpscope, unprintable
 from support.scripted import SCRIPTED
 
 from amqpscope.policy.configuration import KEYS
@@ -93,6 +93,17 @@ def test_what_is_ignored_is_counted(folder: Path, capsys: pytest.CaptureFixture[
         written = amqpscope(capsys, "check", "--format", form, *names).out
         assert "6 findings ignored" in written, form
         assert "L-CREDIT" not in written, form
+
+
+def test_no_diagnosis_counts_where_none_are_wanted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = DEMO.parent / "rules" / "diag" / "acks-missing" / "troubled.pcap"
+    text = 'fail-on-diagnosis = ["acks-missing"]\nfail-on = "never"\n'
+    result = configured(capsys, text, path)
+    assert result.status == 1
+    assert "diag/acks-missing" in result.out
+    result = configured(capsys, text, "--no-diagnoses", path)
+    assert result.status == 0
+    assert "[diag/" not in result.out
 
 
 def test_a_severity_that_is_set_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
