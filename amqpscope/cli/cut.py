@@ -186,7 +186,6 @@ def cut(
         typer.Option(
             "--near",
             metavar="N",
-            min=0,
             rich_help_panel=_CHOOSE,
             show_default=False,
             help="With --around or --findings, keep N packets of the connection before each chosen packet, "
@@ -232,6 +231,8 @@ def cut(
         raise FilterError(f"{'--ports' if key is None else '--key'}: only with --anonymise")
     if key == "":
         raise FilterError("--key '': must not be empty")
+    if near is not None and near < 0:
+        raise FilterError(f"--near {near}: must be at least 0")
     near_something = findings or around is not None
     if near is not None and not near_something:
         raise FilterError("--near: only with --around or --findings")

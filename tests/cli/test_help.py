@@ -33,6 +33,8 @@ def test_it_fits_and_ends_well(
         assert result.lines[0].startswith(" ".join(["Usage: amqpscope", *command]))
         assert [line for line in result.lines if len(line) > 80] == []
         assert re.search(r"\{[A-Z_]+\}", result.out) is None  # a value that nobody has put in
+        # What typer says of an option stands with what its help says: one pair of brackets.
+        assert re.search(r"\[default: [^\]]*\]\s+\[", result.out) is None
 
 
 def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
