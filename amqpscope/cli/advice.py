@@ -12,6 +12,7 @@ import socket
 from pathlib import Path
 from typing import Any, Final
 
+from amqpscope.report.shell import shell_word
 from amqpscope.rules.rule_names import rule_named
 
 __all__ = ["advice", "mistaken_path"]
@@ -86,7 +87,7 @@ def advice(command: str, option: str, words: list[str]) -> str:
 def mistaken_path(path: str) -> str:
     """What helps somebody who named this path, which does not exist, as a capture; or ""."""
     if path in _interfaces():
-        return f"it is a network interface: amqpscope sniff -i {path}"
+        return f"it is a network interface: amqpscope sniff -i {shell_word(path)}"
     if rule_named(path) is not None:
         return f"it is a rule: amqpscope rules explain {path}"
     return ""
@@ -97,7 +98,7 @@ def _about_option(command: str, option: str, words: list[str]) -> str:
     known = _OPTIONS.get(name, {})
     said = known.get(command or "amqpscope", known.get("", ""))
     if said:
-        return said.format(command=command or "COMMAND", value=words[-1] if words else "FILE")
+        return said.format(command=command or "COMMAND", value=shell_word(words[-1]) if words else "FILE")
     table = _table()
     own = table.get(command, {"options": []})["options"]
     for one in own:
@@ -121,7 +122,7 @@ def _about_command(group: str, word: str) -> str:
     table = _table()
     if not group:
         if os.path.exists(word):
-            return f"it is a file: use `amqpscope check {word}`, or `read`, `summary` or `why`"
+            return f"it is a file: use `amqpscope check {shell_word(word)}`, or `read`, `summary` or `why`"
         if word in _COMMANDS:
             return _COMMANDS[word]
         if rule_named(word) is not None:
@@ -139,9 +140,10 @@ def _about_command(group: str, word: str) -> str:
 def _about_interface(word: str) -> str:
     """A word that `sniff` does not take."""
     if word in _interfaces():
-        return f"an interface is named by -i: amqpscope sniff -i {word}"
+        return f"an interface is named by -i: amqpscope sniff -i {shell_word(word)}"
     if os.path.isfile(word):
-        return f"it is a file: use `amqpscope check {word}`, or `amqpscope sniff -i - < {word}`"
+        file = shell_word(word)
+        return f"it is a file: use `amqpscope check {file}`, or `amqpscope sniff -i - < {file}`"
     return "an interface is named by -i, and a filter by -f; `amqpscope sniff --list` lists the interfaces"
 
 

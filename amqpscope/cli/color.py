@@ -8,7 +8,7 @@ import os
 
 from amqpscope.cli.pager import NO_PAGER
 
-__all__ = ["Color", "choose_color", "display_first"]
+__all__ = ["Color", "choose_color", "display_apart"]
 
 _OPTION = "--color"
 
@@ -21,9 +21,9 @@ class Color(enum.StrEnum):
     auto = "auto"
 
 
-def display_first(arguments: list[str]) -> list[str]:
-    """The arguments of a command line with `--color WHEN` and `--no-pager`, which may stand anywhere before
-    `--`, at their beginning, where they are options of the program.
+def display_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """`--color WHEN` and `--no-pager`, which may stand anywhere before `--` on a command line although they are
+    options of the program, and all its other arguments.
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
     first: list[str] = []
@@ -36,7 +36,7 @@ def display_first(arguments: list[str]) -> list[str]:
             arguments[at : min(at + size, end)]
         )
         at += size
-    return first + others + arguments[end:]
+    return first, others + arguments[end:]
 
 
 def choose_color(when: Color) -> None:

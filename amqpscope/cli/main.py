@@ -11,7 +11,7 @@ import typer
 from typer.main import get_command
 
 from amqpscope import __version__
-from amqpscope.cli.color import Color, choose_color, display_first
+from amqpscope.cli.color import Color, choose_color, display_apart
 from amqpscope.cli.commands import GROUPS, Commands
 from amqpscope.cli.output import leave_stdout, say
 from amqpscope.cli.pager import NO_PAGER, paging
@@ -143,7 +143,8 @@ def _run(arguments: list[str]) -> int:
     try:
         if not arguments or arguments in [[group] for group in GROUPS]:
             arguments = [*arguments, "--help"]
-        result = _command()(display_first(arguments), prog_name="amqpscope", standalone_mode=False)
+        display, others = display_apart(arguments)
+        result = _command()([*display, *others], prog_name="amqpscope", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         return _failed(_misused(error, arguments))
@@ -201,9 +202,11 @@ def _misused(error: typer.TyperException, arguments: list[str]) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "amqpscope"
     command = path.removeprefix("amqpscope").strip()
-    words = [word for word in arguments if not word.startswith("-")][len(command.split()) :]
+    words = [word for word in display_apart(arguments)[1] if not word.startswith("-")]
+    words = words[len(command.split()) :]
     option = getattr(error, "option_name", None) if type(error).__name__ == "NoSuchOption" else ""
-    helps = advice(command, option or "", words)
+    # A value that an option does not take says nothing of the words.
+    helps = "" if getattr(error, "param", None) is not None else advice(command, option or "", words)
     reason = str(getattr(error, "message", "")) if helps and option else error.format_message()
     reason = reason.replace("Value error, ", "").partition(" Did you mean")[0].rstrip(".")
     return f"{reason}; {helps}" if helps else f"{reason} (see '{path} --help')"

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from support.commands import DEMO, amqpscope
 
+NO_DIAGNOSES = "--fail-on-diagnosis: cannot be combined with --no-diagnoses, which leaves out all diagnoses"
+
 MISTAKES = [
     (["sniff", "lo"], "an interface is named by -i: amqpscope sniff -i lo"),
     (["sniff", "DEMO"], "it is a file: use `amqpscope check DEMO`, or `amqpscope sniff -i - < DEMO`"),
@@ -47,6 +49,13 @@ MISTAKES = [
     (["rules", "explain"], "Missing argument 'RULE' (see 'amqpscope rules explain --help')"),
     (["read", "--connection", "9999", "DEMO"], "DEMO: no connection 9999 (there is only 0)"),
     (["why", "--end", "--connection", "9999", "DEMO"], "DEMO: no connection 9999 (there is only 0)"),
+    (["--color", "maybe", "chekc"], "'maybe' is not one of 'always', 'never', 'auto' (see 'amqpscope --help')"),
+    (["check", "DEMO", "--color", "maybe"], "'maybe' is not one of 'always', 'never', 'auto' (see 'amqpscope "),
+    (["chekc", "--color", "always", "DEMO"], "did you mean `check`?"),
+    (["--color", "always", "chekc", "DEMO"], "did you mean `check`?"),
+    (["cut", "--findings", "--near", "-1", "DEMO", "-o", "x.pcapng"], "--near -1: must be at least 0"),
+    (["check", "DEMO", "--fail-on-diagnosis", "all", "--no-diagnoses"], NO_DIAGNOSES),
+    (["check", "DEMO", "--no-diagnoses", "--fail-on-diagnosis", "credit-none"], NO_DIAGNOSES),
 ]
 
 
@@ -59,6 +68,19 @@ def test_the_message_helps(arguments: list[str], helps: str, capsys: pytest.Capt
     assert result.out == ""
     assert len(result.err.splitlines()) == 1
     assert helps.replace("DEMO", str(DEMO)) in result.err
+
+
+@pytest.mark.parametrize("command", [[], ["check", "-r"], ["sniff"]])
+def test_a_command_to_be_typed_has_the_file_as_one_word(
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("of today; rm x.pcap").write_bytes(DEMO.read_bytes())
+    helps = amqpscope(capsys, *command, "of today; rm x.pcap").err
+    assert "amqpscope check 'of today; rm x.pcap'" in helps
 
 
 def test_a_summary_of_an_unknown_connection(capsys: pytest.CaptureFixture[str]) -> None:
