@@ -19,15 +19,16 @@ __all__ = ["Annotation"]
 class Annotation(Hearer):
     """Keeps what is to be said of packets while a capture is judged; then reads it again and writes it.
 
-    path: of the capture, one file. file: what is written in its place, from now on, and completed by others.
-    Raises OutputError if it cannot be written. Of very many findings the first are written.
+    path: of the capture, one file. file: what is written in its place, from now on, and completed by others;
+    None for standard output. Raises OutputError if it cannot be written. Of very many findings the first are
+    written.
     """
 
-    def __init__(self, path: str, file: Replacement) -> None:
+    def __init__(self, path: str, file: Replacement | None) -> None:
         self._path = path
         self._file = file
         try:
-            self._recorder = recorder_at(file.reserve())
+            self._recorder = recorder_at("-" if file is None else file.reserve())
         except CaptureError as error:
             raise self._failed(error) from error
         self._comments: dict[int, list[str]] = {}
@@ -56,8 +57,9 @@ class Annotation(Hearer):
     def fail(self, reason: str) -> None:
         with suppress(CaptureError):
             self._recorder.finish(0, [], [])
-        self._file.abandon()
+        if self._file is not None:
+            self._file.abandon()
 
     def _failed(self, error: CaptureError) -> OutputError:
         """The file cannot be written."""
-        return OutputError(self._file.named(str(error)))
+        return OutputError(str(error) if self._file is None else self._file.named(str(error)))

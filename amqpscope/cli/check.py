@@ -67,6 +67,7 @@ Examples:
   amqpscope check --fail-on warning --fail-on-possible traffic.pcap
   amqpscope check --format github --output amqp.sarif recorded/
   amqpscope check --output amqp.xml --output amqp.sarif recorded/
+  amqpscope check --annotate - traffic.pcap | wireshark -k -i -
   amqpscope check --write-baseline known.json recorded/
   amqpscope check --baseline known.json recorded/
   amqpscope check --ignore note,amqp10/M-* traffic.pcap
@@ -149,7 +150,8 @@ def check(
             rich_help_panel=_HOW,
             help=(
                 "Also write a copy of the capture to this file. In the copy, each finding is a packet "
-                "comment. Wireshark shows these comments (filter: frame.comment)."
+                "comment. Wireshark shows these comments (filter: frame.comment). Give - to write the copy "
+                "to standard output, and the report to standard error."
             ),
         ),
     ] = None,

@@ -3,6 +3,7 @@
 import enum
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
@@ -30,6 +31,7 @@ __all__ = [
     "Paths",
     "ReadingOptions",
     "capture_status",
+    "is_standard_output",
     "refuse_repeated",
     "refuse_taken",
     "same_file",
@@ -292,6 +294,17 @@ def same_file(path: str, other: str) -> bool:
         return os.path.samestat(_status(path), _status(other))
     except OSError:
         return os.path.realpath(path) == os.path.realpath(other)
+
+
+def is_standard_output(path: str) -> bool:
+    """Whether what is written to a path comes out of standard output: `-`, or a name like `/dev/stdout`."""
+    try:
+        status = os.fstat(1)
+        # All that is written to /dev/null is lost, and nothing is mixed there.
+        mixes = not stat.S_ISCHR(status.st_mode) or os.isatty(1)
+        return path == "-" or (mixes and os.path.samestat(os.stat(path), status))
+    except (OSError, ValueError):
+        return path == "-"
 
 
 def refuse_repeated(paths: Iterable[str]) -> None:

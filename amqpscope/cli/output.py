@@ -21,6 +21,7 @@ __all__ = [
     "ObjectFormat",
     "ProgressMeter",
     "TextOrJson",
+    "leave",
     "leave_stdout",
     "meter",
     "notes_to_stderr",
@@ -57,10 +58,11 @@ ObjectFormat = Annotated[
 
 def leave_stdout() -> None:
     """Let the interpreter's own flush at exit go nowhere: the output is closed, or to be left as it is."""
-    _leave(sys.stdout)
+    leave(sys.stdout)
 
 
-def _leave(stream: TextIO) -> None:
+def leave(stream: TextIO) -> None:
+    """The same for one of the standard streams."""
     try:
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, stream.fileno())
@@ -84,7 +86,7 @@ def say(text: str) -> None:
     try:
         stderr_line(f"amqpscope: {printable(text)}")
     except OSError:
-        _leave(sys.stderr)
+        leave(sys.stderr)
 
 
 def notes_to_stderr(capture: str, notes: "list[Note]") -> None:

@@ -2,11 +2,12 @@
 
 import re
 import sys
+from functools import partial
 from typing import TextIO
 
 from amqpscope.capture.source import only_once
-from amqpscope.cli.inputs import CaptureArgument, refuse_taken
-from amqpscope.cli.output import leave_stdout, notes_to_stderr, say
+from amqpscope.cli.inputs import CaptureArgument, is_standard_output, refuse_taken
+from amqpscope.cli.output import leave, notes_to_stderr, say
 from amqpscope.cli.run_files import RunFiles
 from amqpscope.cli.selection import Selection
 from amqpscope.errors import FilterError
@@ -38,10 +39,11 @@ class Reports:
     form: of standard output. outputs: `FILE` or `FORMAT:FILE` each. most: findings of one rule by one peer
     that a form for people shows. detail: what the text shows of each. captures: what is read. policy: its
     files are read, too, or will be written; none of these is written over. selection: which findings are
-    asked for, None for all. annotated: where the capture is written with comments, None for nowhere. Where
-    nobody reads standard output to its end the files are whole all the same, and the verdict is reached; but
-    for a run that reads standard input itself, which may have no end, and writes nothing else. Raises
-    FilterError for what makes no sense, OutputError if a file cannot be written.
+    asked for, None for all. annotated: where the capture is written with comments, None for nowhere. If it
+    is standard output, the report goes to standard error. Where nobody reads standard output to its end the
+    files are whole all the same, and the verdict is reached; but for a run that reads standard input itself,
+    which may have no end, and writes nothing else. Raises FilterError for what makes no sense, OutputError if
+    a file cannot be written.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Reports:
         self._options = ReportOptions(policy.terms, most, detail, [] if once else captures)
         self._selection = selection
         self._annotated = annotated
+        self._out = sys.stdout
         self._files = RunFiles()
         self._writers: Writers | None = None
         self._named = [_named(output) for output in outputs]
@@ -78,9 +81,13 @@ class Reports:
             single = len(captures) == 1 and len(captures[0].paths) == 1 and not captures[0].via
             if not single or only_once(self._source):
                 raise FilterError("--annotate: works with one capture file, and reads the capture again")
-            if annotated in ("", "-"):
-                raise FilterError(f"--annotate {annotated}: must name a file")
-            refuse_taken("--annotate", annotated, taken)
+            if not annotated:
+                raise FilterError("--annotate '': must name a file")
+            if is_standard_output(annotated):
+                self._annotated, self._out = "-", sys.stderr
+                annotated = "/dev/stdout"
+            else:
+                refuse_taken("--annotate", annotated, taken)
             taken.append(annotated)
         for _, path in self._named:
             refuse_taken("--output", path, taken)
@@ -94,13 +101,14 @@ class Reports:
             if self._annotated is not None:
                 from amqpscope.cli.annotation import Annotation  # brings what writes captures
 
-                others.append(Annotation(self._source, self._files.new(self._annotated)))
+                file = None if self._annotated == "-" else self._files.new(self._annotated)
+                others.append(Annotation(self._source, file))
         except BaseException:
             self._close(False)
             raise
-        first = self._writer(self._form, sys.stdout)
+        first = self._writer(self._form, self._out)
         complaints = _Complaints(self._form, first)
-        gone = leave_stdout if self._to_the_end else None
+        gone = partial(leave, self._out) if self._to_the_end else None
         self._writers = Writers(first, [*others, complaints], gone)
         return self._writers
 
@@ -114,11 +122,11 @@ class Reports:
     def __exit__(self, *_: object) -> None:
         self._close(self._writers is not None and self._writers.ended)
         try:
-            sys.stdout.flush()
+            self._out.flush()
         except BrokenPipeError:
             if not self._to_the_end:
                 raise
-            leave_stdout()
+            leave(self._out)
 
     def _close(self, whole: bool) -> None:
         """The files are complete if the reports in them are whole, and else are what they were before."""

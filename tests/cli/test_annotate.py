@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.busy_night import busy_night
@@ -60,6 +62,7 @@ def test_each_finding_is_a_comment_on_its_own_packet(
     [
         (["night.pcap", "night.pcap"], "--annotate: works with one capture file"),
         (["-"], "--annotate: works with one capture file"),
+        (["--annotate", "", "night.pcap"], "--annotate '': must name a file"),
         (["--output", "text:out.pcapng", "night.pcap"], "--output out.pcapng: this run already"),
     ],
 )
@@ -145,3 +148,48 @@ def test_a_file_that_does_not_fit_is_called_as_the_user_called_it(folder: Path) 
     assert "out.pcapng: File too large" in ran.stderr + ran.stdout
     assert ".part" not in ran.stderr + ran.stdout
     assert sorted(path.name for path in folder.iterdir()) == ["night.pcap"]
+
+
+def ran(*arguments: str, **streams: Any) -> subprocess.CompletedProcess[bytes]:
+    """`amqpscope check ARGUMENTS night.pcap` with these standard streams."""
+    line = [sys.executable, "-m", "amqpscope", "check", *arguments, "night.pcap"]
+    return subprocess.run(line, check=False, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams)
+
+
+@pytest.mark.parametrize(("target", "form"), [("-", "text"), ("-", "ndjson"), ("/dev/stdout", "text")])
+def test_standard_output_has_the_capture_alone(target: str, form: str, folder: Path) -> None:
+    expected = ran("--format", form, "--annotate", "out.pcapng")
+    piped = ran("--format", form, "--annotate", target)
+    assert piped.returncode == 1
+    assert sorted(piped.stderr.splitlines()) == sorted((expected.stdout + expected.stderr).splitlines())
+    assert piped.stdout == Path("out.pcapng").read_bytes()
+    with Path("all.pcapng").open("wb") as file:
+        ran("--format", form, "--annotate", target, stdout=file)
+    assert Path("all.pcapng").read_bytes() == piped.stdout
+
+
+def test_another_pipe_has_it_while_the_report_stays(folder: Path) -> None:
+    expected = ran("--annotate", "out.pcapng")
+    with Path("all.pcapng").open("wb") as file:
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=file) as reader:  # noqa: S607
+            assert reader.stdin
+            writing = reader.stdin.fileno()
+            piped = ran("--annotate", f"/dev/fd/{writing}", pass_fds=[writing])
+    assert Path("all.pcapng").read_bytes() == Path("out.pcapng").read_bytes()
+    assert (piped.returncode, piped.stdout, piped.stderr) == (1, expected.stdout, expected.stderr)
+
+
+def test_standard_output_is_not_shared_with_a_report(folder: Path) -> None:
+    refused = ran("--annotate", "-", "--output", "json:/dev/stdout")
+    assert (refused.returncode, refused.stdout) == (2, b"")
+    assert b"--output /dev/stdout: this run already reads or writes this file" in refused.stderr
+
+
+def test_nobody_reads_standard_output(folder: Path) -> None:
+    """The report is whole, and the run says what it could not do."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    left = ran("--annotate", "-", stdout=writing)
+    os.close(writing)
+    assert left.returncode == 2
+    assert left.stderr.endswith(b"amqpscope: standard output: Broken pipe\n")
