@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.commands import Interrupted, amqpscope
+from support.commands import DEMO, Interrupted, amqpscope
 from support.scripted import SCRIPTED
 
 CTRL_C = KeyboardInterrupt()
@@ -90,3 +94,71 @@ def test_nothing_was_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Interrupted(b"", BROKEN)))
         result = amqpscope(capsys, *command, "-")
         assert (result.status, result.out, result.err) == (2, "", reported(2))
+
+
+def started(code: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """This Python code with arguments. Ctrl-C reaches it even if whoever runs the tests ignores it."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "read PIPE",
+        "check PIPE",
+        "summary PIPE",
+        "triage PIPE",
+        "why PIPE 3",
+        "why --end PIPE",
+        "draw PIPE -o out.svg",
+        "draw --compare DEMO PIPE -o out.svg",
+        "cut PIPE -o out.pcapng",
+        "diff PIPE DEMO",
+        "diff DEMO PIPE",
+    ],
+)
+def test_a_signal_while_a_capture_is_read(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    words = [{"PIPE": "pipe", "DEMO": str(DEMO)}.get(word, word) for word in line.split()]
+    with started("from amqpscope.cli.start import main; main()", *words) as process:
+        with Path("pipe").open("wb") as pipe:  # it is there when the command reads
+            pipe.write(DEMO.read_bytes())
+            pipe.flush()
+            process.send_signal(signal.SIGINT)
+            # Python notices a signal that comes just before a read only when the read is over.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=10)
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+@pytest.mark.parametrize("module", ["amqpscope.cli.main", "amqpscope.input.garbage"])
+def test_a_signal_before_the_command_has_begun(module: str) -> None:
+    code = f"""
+import builtins, os, signal
+from amqpscope.cli.start import main
+
+usual = builtins.__import__
+
+def importing(name, *arguments):
+    if name == {module!r}:
+        os.kill(os.getpid(), signal.SIGINT)
+    return usual(name, *arguments)
+
+builtins.__import__ = importing
+main()
+"""
+    with started(code, "check", str(DEMO)) as process:
+        assert process.communicate(timeout=30) == (b"", b"")
+    assert process.returncode == 130
