@@ -13,7 +13,7 @@ from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
 from amqpscope.limits import MAX_LOG_SAMPLE
 
-__all__ = ["CaptureSource", "called", "is_capture", "only_once"]
+__all__ = ["CaptureSource", "called", "is_capture", "only_once", "shown_name"]
 
 # Files that are no captures but often hold one. The first two are read, but not within one another.
 _COMPRESSED: Final = (
@@ -205,7 +205,16 @@ def only_once(path: str) -> bool:
 
 def called(path: str) -> str:
     """What messages call the file at a path."""
-    return "standard input" if path == "-" else path
+    return "standard input" if path == "-" else shown_name(path)
+
+
+def shown_name(path: str) -> str:
+    """The name of a file as all outputs have it: where it is no UTF-8, the octet FF stands as `\\udcff`.
+
+    The tables of the pipeline show it so, too. Python has half a surrogate pair there, and strict readers of
+    JSON refuse that.
+    """
+    return path.encode("utf-8", "backslashreplace").decode()
 
 
 def is_capture(path: str) -> bool:

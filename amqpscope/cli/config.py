@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from amqpscope.capture.source import shown_name
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.judging import ConfigOptions, today
 from amqpscope.cli.option_groups import with_options
@@ -97,7 +98,7 @@ def _reported(configuration: Configuration) -> dict[str, Any]:
     lines = configuration.lines_of_allowances() if configuration.allowances else []
     return {
         "schema": SCHEMA,
-        "file": configuration.file or None,
+        "file": shown_name(configuration.file) or None,
         "settings": {
             key: {
                 "value": values.get(key, default),

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.capture.source import is_capture, only_once
+from amqpscope.capture.source import is_capture, only_once, shown_name
 from amqpscope.cli.option_groups import OptionGroup
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status
@@ -90,7 +90,7 @@ class CaptureArgument:
         self.secrets: Secrets | None = None
         self.secret_files: list[str] = []
         self.refusal = refusal
-        self.name = together(paths)
+        self.name = together(list(map(shown_name, paths)))
 
     @property
     def files(self) -> list[str]:

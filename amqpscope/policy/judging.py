@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.capture.source import shown_name
 from amqpscope.errors import CaptureError
 from amqpscope.input.ahead import ReadAhead, size_of
 from amqpscope.input.capture import Capture, CaptureOptions
@@ -77,14 +78,15 @@ class _File:
     """A capture by its path."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.name = os.fspath(path)
+        self._path = os.fspath(path)
+        self.name = shown_name(self._path)
 
     @property
     def size(self) -> int:
-        return size_of([self.name])
+        return size_of([self._path])
 
     def open(self, options: CaptureOptions) -> Capture:
-        return Capture(self.name, options)
+        return Capture(self._path, options)
 
 
 class _GoingOn:

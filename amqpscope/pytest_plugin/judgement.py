@@ -7,6 +7,7 @@ from typing import Final
 
 from rich.console import Console
 
+from amqpscope.capture.source import shown_name
 from amqpscope.errors import OutputError
 from amqpscope.input.ahead import size_of
 from amqpscope.input.capture import Capture, CaptureOptions, together
@@ -130,7 +131,7 @@ class CaptureOfTest:
     ) -> None:
         self.alone = isinstance(source, str)
         paths = [source] if isinstance(source, str) else list(source)
-        self.name = together(paths) if paths else "no files"
+        self.name = together(list(map(shown_name, paths))) if paths else "no files"
         self._source = source
         self._dialect = dialect
         self._secrets = secrets

@@ -8,6 +8,7 @@ part of a credential.
 import json
 from typing import Any
 
+from amqpscope.capture.source import shown_name
 from amqpscope.model.finding import Finding
 from amqpscope.model.passwords import without_password
 from amqpscope.policy.config_finding import ConfigFinding
@@ -147,7 +148,7 @@ def remark_object(remark: ConfigFinding) -> dict[str, Any]:
         "certainty": "certain",
         "message": remark.message,
         "packets": [],
-        "evidence": {"file": remark.file, "line": remark.line or None, **remark.evidence},
+        "evidence": {"file": shown_name(remark.file), "line": remark.line or None, **remark.evidence},
         "fingerprint": remark.fingerprint,
     }
 

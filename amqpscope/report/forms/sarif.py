@@ -27,6 +27,8 @@ import re
 import urllib.parse
 from typing import Any, Final, TextIO
 
+from amqpscope.capture.source import shown_name
+from amqpscope.input.capture import Capture
 from amqpscope import __version__
 from amqpscope.diagnoses.declaration import Kind
 from amqpscope.diagnoses.registry import kind_of
@@ -86,9 +88,17 @@ class SarifWriter(FindingWriter):
         self._fingerprints: dict[str, int] = {}
         self._notifications: list[dict[str, Any]] = []
         self._begun = False
+        # Of the file that is reported.
+        self._path = ""
+
+    def opened(self, capture: Capture) -> None:
+        super().opened(capture)
+        # The name of the file may show octets as escapes, which its address has as they are.
+        self._path = capture.path if shown_name(capture.path) == self.name else self.name
 
     def begin(self, path: str) -> None:
         super().begin(path)
+        self._path = path
         self._fingerprints = {}
         if not self._begun:
             self._begun = True
@@ -203,7 +213,7 @@ class SarifWriter(FindingWriter):
     def conclude(self, closing: RunConclusion) -> None:
         self._fingerprints = {}
         for remark in closing.remarks:
-            self.name = remark.file
+            self._path = remark.file
             self._write(
                 {
                     "ruleId": remark.rule,
@@ -242,7 +252,7 @@ class SarifWriter(FindingWriter):
 
     def _location(self, packet: int, connection: str) -> dict[str, Any]:
         """Where a packet, or a line, is; 0 is the file as a whole. connection: its id, or ""."""
-        physical: dict[str, Any] = {"artifactLocation": _artifact(self.name)}
+        physical: dict[str, Any] = {"artifactLocation": _artifact(self._path)}
         if packet:
             physical["region"] = {"startLine": packet}
         location: dict[str, Any] = {"physicalLocation": physical}
