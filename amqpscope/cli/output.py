@@ -14,7 +14,7 @@ from amqpscope.cli.pager import PagedOutput, stderr_line
 from amqpscope.report.printable import printable
 
 if TYPE_CHECKING:  # `--version` and `--help` load no analysis
-    from amqpscope.input.capture import Capture
+    from amqpscope.input.meter import Measured
     from amqpscope.model.note import Note
 
 __all__ = [
@@ -105,7 +105,7 @@ class ProgressMeter:
 
 
 @contextmanager
-def progress(capture: "Capture", streaming: bool) -> Iterator[ProgressMeter]:
+def progress(capture: "Measured", streaming: bool) -> Iterator[ProgressMeter]:
     """A progress bar on standard error, for long files, if a person looks there and sees no results yet.
 
     streaming: results are printed while the file is read.
@@ -145,6 +145,6 @@ def progress(capture: "Capture", streaming: bool) -> Iterator[ProgressMeter]:
         yield Bar(bar, bar.add_task(printable(capture.name), total=capture.size))
 
 
-def meter(capture: "Capture") -> AbstractContextManager[ProgressMeter]:
+def meter(capture: "Measured") -> AbstractContextManager[ProgressMeter]:
     """The bar of a command whose results come when all is read."""
     return progress(capture, False)

@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from amqpscope.diff.forms import CanonicalFrameTable
 from amqpscope.diff.run import ComparedRun
 from amqpscope.errors import CaptureError
-from amqpscope.input.capture import Capture
-from amqpscope.input.meter import Meter, Metering
+from amqpscope.input.meter import Measured, Meter, Metering
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.input.workers import NotShared, Worker, Workers, may_fork
 from amqpscope.limits import SHARE_PROBE
@@ -46,8 +45,9 @@ class Beside(AbstractContextManager["Beside"]):
         if self._workers is not None:
             with suppress(NotShared):
                 try:
-                    for _ in self._workers.wait():
-                        pass
+                    with self._material.meter(_Awaited(self._material, self._workers)) as meter:
+                        for _ in self._workers.wait():
+                            meter.update()
                 except CaptureError as error:
                     raise CaptureError(f"{self._material.name}: {error}") from error
                 state, forms = next(self._workers.results()[0])
@@ -71,18 +71,31 @@ class Beside(AbstractContextManager["Beside"]):
             self._workers.close()
 
 
+class _Awaited:
+    """The capture that the worker reads, as it is seen by whoever waits for the worker."""
+
+    def __init__(self, material: ReplayableCapture, workers: Workers) -> None:
+        self.name = material.name
+        self.size = material.size
+        self._workers = workers
+
+    @property
+    def octets_read(self) -> int:
+        return self._workers.octets_read
+
+
 def _reported_by(worker: Worker) -> Metering:
     """Reports each block, and so ends the worker if nobody waits for it."""
 
     class _Reports:
-        def __init__(self, capture: Capture) -> None:
+        def __init__(self, capture: Measured) -> None:
             self._capture = capture
 
         def update(self) -> None:
             worker.report(self._capture.octets_read, (0, 0))
 
     @contextmanager
-    def metered(capture: Capture) -> Iterator[Meter]:
+    def metered(capture: Measured) -> Iterator[Meter]:
         yield _Reports(capture)
 
     return metered

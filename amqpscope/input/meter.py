@@ -4,9 +4,20 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
-from amqpscope.input.capture import Capture
+__all__ = ["Measured", "Meter", "Metering", "unmeasured"]
 
-__all__ = ["Meter", "Metering", "unmeasured"]
+
+class Measured(Protocol):
+    """A capture that is read, here or by another process. size: its octets, None if they are not known."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def size(self) -> int | None: ...
+
+    @property
+    def octets_read(self) -> int: ...
 
 
 class Meter(Protocol):
@@ -16,7 +27,7 @@ class Meter(Protocol):
         """A block was read."""
 
 
-Metering = Callable[[Capture], AbstractContextManager[Meter]]
+Metering = Callable[[Measured], AbstractContextManager[Meter]]
 """What shows how far a capture is read while it is read."""
 
 
@@ -27,6 +38,6 @@ class _NoMeter:
         pass
 
 
-def unmeasured(capture: Capture) -> AbstractContextManager[Meter]:
+def unmeasured(capture: Measured) -> AbstractContextManager[Meter]:
     """Nothing is shown."""
     return nullcontext(_NoMeter())

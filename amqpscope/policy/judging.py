@@ -18,7 +18,7 @@ from amqpscope.capture.source import shown_name
 from amqpscope.errors import CaptureError
 from amqpscope.input.ahead import ReadAhead, size_of
 from amqpscope.input.capture import Capture, CaptureOptions
-from amqpscope.input.meter import Meter, Metering, unmeasured
+from amqpscope.input.meter import Measured, Meter, Metering, unmeasured
 from amqpscope.input.selection import FrameSelection
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
@@ -247,7 +247,7 @@ def judge(
     ahead = ReadAhead(jobs if not options.records else 1, [one.size for one in sources], prepare)
 
     @contextmanager
-    def metered(capture: Capture) -> Iterator[Meter]:
+    def metered(capture: Measured) -> Iterator[Meter]:
         with meter(capture) as one:
             yield _GoingOn(one, ahead)
 
