@@ -18,7 +18,7 @@ __all__ = ["ReadAhead", "size_of"]
 class ReadAhead:
     """Opens the captures of a run one after the other, and has the next ones read meanwhile.
 
-    jobs: how many processes read at a time. sizes: octets of each capture, 0 if it is unknown.
+    jobs: how many processes read at a time, at most. sizes: octets of each capture, 0 if it is unknown.
     prepare: opens a capture by its number, with all that watches it. Raises CaptureError.
     """
 
@@ -32,24 +32,31 @@ class ReadAhead:
         # Of these, the captures that no process has begun to read.
         self._waiting = ahead if jobs > 1 and sum(worth) > 1 else []
         self._begun: dict[int, Capture] = {}
-        # The capture whose turn it is, if another process reads it.
+        # The capture whose turn it is.
         self._present: Capture | None = None
 
     def open(self, number: int) -> Capture:
         """The next capture. Raises CaptureError."""
+        self._present = None
+        if self._waiting[:1] == [number]:
+            self._begin(self._waiting.pop(0))
+        present = self._begun.pop(number, None) or self._prepare(number)
+        present.room = self._room
+        self._present = present
         self.go_on()
-        self._present = self._begun.pop(number, None)
-        return self._prepare(number) if self._present is None else self._present
+        return present
 
     def go_on(self) -> None:
         """Let processes begin that may begin. To be called now and then."""
         while self._waiting and len(self._begun) < self._jobs * MAX_AHEAD_PER_JOB:
-            reading = list(self._begun.values())
-            if self._present is not None:
-                reading.append(self._present)
-            if sum(capture.being_read for capture in reading) >= self._jobs:
+            present = 0 if self._present is None else self._present.readers
+            if present >= self._room():
                 return
             self._begin(self._waiting.pop(0))
+
+    def _room(self) -> int:
+        """How many processes there may be for the capture whose turn it is."""
+        return self._jobs - sum(capture.readers for capture in self._begun.values())
 
     def _begin(self, number: int) -> None:
         """Let a process read this capture, if it can be opened."""

@@ -119,6 +119,8 @@ class Capture:
         # Connections that were still open when the reading was broken off in the middle of a block.
         self._cut_off: list[ConnectionAnalysis] = []
         self._jobs = options.jobs
+        # How many processes may read it just now. Whoever has others read meanwhile may say so.
+        self.room: Callable[[], int] = lambda: self._jobs
         self.around = options.around
         # What is done with the frames and connections, where several processes do it.
         self._work: SharedWork | None = None
@@ -280,7 +282,7 @@ class Capture:
         """
         from amqpscope.input.workers import NotShared, may_fork
 
-        sharing = self._may_share(1) if may_fork() else None
+        sharing = self._may_share(lambda: 1) if may_fork() else None
         if sharing is None:
             return False
         self._reading = self._parts()
@@ -292,9 +294,9 @@ class Capture:
         return True
 
     @property
-    def being_read(self) -> bool:
-        """Whether a process that reads ahead is not done yet."""
-        return self._sharing is not None and self._sharing.running
+    def readers(self) -> int:
+        """How many processes read it: this one, or its workers that are not done yet."""
+        return 1 if self._sharing is None else self._sharing.readers
 
     def blocks(self) -> Iterator[list[FrameRecord]]:
         """The frame records that each block of the file completes; the last come when it ends.
@@ -311,7 +313,7 @@ class Capture:
         if ahead and (yield from self._shared(reading)):
             return
         if not ahead:
-            self._sharing = None if self._jobs == 1 else self._may_share(self._jobs)
+            self._sharing = None if self._jobs == 1 else self._may_share(lambda: self.room())
         for _ in reading:
             yield self._complete()
             if self._sharing is not None and self._sharing.due(self.octets_read, self.size or 0):
@@ -329,7 +331,7 @@ class Capture:
         self.notes += self._table.take_notes()
         return self._table.output.take_records()
 
-    def _may_share(self, jobs: int) -> "Sharing | None":
+    def _may_share(self, jobs: Callable[[], int]) -> "Sharing | None":
         """What shares out the connections to so many processes, if that is possible."""
         watch = self._table.output.watch
         files = all(source.again and source.size is not None for source in self._sources)

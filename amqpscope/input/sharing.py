@@ -23,7 +23,7 @@ What connections have in common, and how all processes agree on it:
   nothing makes plain values of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -67,12 +67,16 @@ class _Block(NamedTuple):
 class Sharing:
     """Decides when the connections of a capture are shared out, and does it.
 
-    jobs: how many processes. sources: the files. work: what the command does with what comes up. Made before
+    jobs: how many processes there may be just now. sources: the files. work: what the command does with what comes up. Made before
     the first block.
     """
 
     def __init__(
-        self, jobs: int, table: ConnectionTable, sources: list[CaptureSource], work: SharedWork
+        self,
+        jobs: Callable[[], int],
+        table: ConnectionTable,
+        sources: list[CaptureSource],
+        work: SharedWork,
     ) -> None:
         self._jobs = jobs
         self._work = work
@@ -105,16 +109,16 @@ class Sharing:
         )
         self._looked, self._left = octets_read, left
         shareable = self._work.ready and not self._table.output.traced
-        return lasts and rest >= MIN_SHARED_OCTETS and shareable and may_fork()
+        return lasts and rest >= MIN_SHARED_OCTETS and shareable and self._jobs() > 1 and may_fork()
 
     @property
-    def running(self) -> bool:
-        """Whether a worker still reads."""
-        return self._workers is not None and self._workers.running
+    def readers(self) -> int:
+        """How many processes read the capture: this one, or the workers that have not ended yet."""
+        return 1 if self._workers is None else self._workers.running
 
     def start(self, capture: "Capture", rest: Iterator[None]) -> None:
         """Let the workers begin; `share` takes what they find. As `share` otherwise."""
-        self._workers = Workers(self._jobs, lambda worker: self._analyse(worker, capture, rest))
+        self._workers = Workers(self._jobs(), lambda worker: self._analyse(worker, capture, rest))
 
     def share(self, capture: "Capture", rest: Iterator[None]) -> Iterator[None]:
         """Share out what is left of the capture; gives way while workers read, and after each block.

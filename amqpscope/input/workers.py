@@ -119,10 +119,10 @@ class Workers:
         return min(int(row[0]) for row in _COUNTS.iter_unpack(self._counts))
 
     @property
-    def running(self) -> bool:
-        """Whether one of them has not ended yet."""
+    def running(self) -> int:
+        """How many of them have not ended yet."""
         open_pipes = [one.pipe for one in self._processes if one.running]
-        return len(_ended(open_pipes, 0)) < len(open_pipes)
+        return len(open_pipes) - len(_ended(open_pipes, 0))
 
     def agree(self) -> bool:
         """Whether all workers have seen the same blocks and steps."""

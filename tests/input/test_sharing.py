@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 from support import sharing_trial
 from support.commands import DEMO, amqpscope
+from support.large_captures import bench
 from support.sampling import examples, share
 
 from amqpscope.analysis.share import Share
@@ -109,6 +110,47 @@ def test_a_worker_heeds_what_this_process_was_started_to_ignore() -> None:
         assert [list(results) for results in workers.results()] == [[True], [True]]
     finally:
         workers.close()
+
+
+_COUNTING = """
+import sys
+from amqpscope.cli.main import run
+from amqpscope.input import ahead, capture, sharing, workers
+
+began, counts = [], []
+
+class Workers(workers.Workers):
+    def __init__(self, count, work):
+        before = sum(one.running for one in began)
+        super().__init__(count, work)
+        began.append(self)
+        counts.append((count, before + count))
+
+workers.Workers = sharing.Workers = Workers
+sharing.MIN_SHARED_OCTETS = sharing.SHARE_PROBE = ahead.SHARE_PROBE = 100_000
+ahead.MIN_SHARED_OCTETS = 1_000_000
+ahead.MIN_AHEAD_OCTETS = 1
+capture.BLOCK = 20_000
+run(["check", "-q", *sys.argv[1:]])
+print(max(count for count, _ in counts), max(running for _, running in counts), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("jobs", [3, 4])
+def test_no_more_processes_read_than_there_may(jobs: int, tmp_path: Path) -> None:
+    """Captures are read ahead while another one is shared out."""
+    large, small = tmp_path / "large.pcap", tmp_path / "small.pcap"
+    bench.generate("small", 2_000_000, large, seed=1)
+    bench.generate("small", 500_000, small, seed=2)
+    ran = subprocess.run(
+        [sys.executable, "-c", _COUNTING, "--jobs", str(jobs), large, small],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        check=True,
+    )
+    shares, running = map(int, ran.stderr.splitlines()[-1].split())
+    assert 1 < shares <= running == jobs
 
 
 def test_workers_are_waited_for_where_very_many_files_are_open() -> None:
