@@ -34,6 +34,9 @@ _CLOSED = {
 }
 
 
+_SEVERAL = "an answer is to one statement: give each statement in a run of its own"
+
+
 class Engine(Protocol):
     """Answers queries about the tables of a lake, by their names.
 
@@ -44,7 +47,7 @@ class Engine(Protocol):
     tables: list[str]
 
     def query(self, sql: str) -> pa.Table:
-        """The rows of the answer. Raises PipelineError with the engine's own words."""
+        """The rows of the answer to one statement. Raises PipelineError with the engine's own words."""
 
 
 class DuckDBEngine:
@@ -67,10 +70,12 @@ class DuckDBEngine:
         connection.execute("SET lock_configuration = true")
 
     def query(self, sql: str) -> pa.Table:
-        """The rows of the answer, of the last statement if there are several."""
+        """The rows of the answer."""
         import duckdb
 
         try:
+            if len(self._connection.extract_statements(sql)) > 1:
+                raise PipelineError(_SEVERAL)
             answer = self._connection.sql(sql)
             if answer is None:
                 raise PipelineError("the query has no rows to answer with: give a SELECT statement")
@@ -112,7 +117,9 @@ class SparkEngine:
         try:
             return self._spark.sql(sql).toArrow()
         except PySparkException as error:
-            raise PipelineError(f"{self.dialect} SQL: {_reason(error)}") from error
+            # Spark takes what follows a statement for a part of it that is wrong.
+            hint = f" ({_SEVERAL})" if ";" in sql.rstrip().rstrip(";") else ""
+            raise PipelineError(f"{self.dialect} SQL: {_reason(error)}{hint}") from error
 
 
 def _reason(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import itertools
 import json
 import math
 from collections.abc import Iterator
@@ -59,19 +60,25 @@ def _plain(value: Any) -> Any:
 
 def table_lines(table: "pa.Table") -> Iterator[str]:
     """Rows in columns. All that is in them may have come off the wire."""
-    columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
+    names = tuple(map(printable, table.column_names))
     rights = [str(kind).startswith(_NUMBERS) for kind in table.schema.types]
-    texts = [
-        [printable(name), *map(_cell, column)]
-        for name, column in zip(table.column_names, columns, strict=True)
-    ]
-    widths = [max(map(len, column)) for column in texts]
-    for line in zip(*texts, strict=True):
+    # The texts are made twice: those of all rows may take far more memory than the table.
+    widths = [len(name) for name in names]
+    for row in _texts(table):
+        widths = [max(width, len(cell)) for width, cell in zip(widths, row, strict=True)]
+    for row in itertools.chain([names], _texts(table)):
         cells = [
             cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(line, widths, rights, strict=True)
+            for cell, width, right in zip(row, widths, rights, strict=True)
         ]
         yield "  ".join(cells).rstrip()
+
+
+def _texts(table: "pa.Table") -> Iterator[tuple[str, ...]]:
+    """The cells of each row."""
+    for batch in table.to_batches(_ROWS_AT_ONCE):
+        columns = [[_cell(_plain(value)) for value in column.to_pylist()] for column in batch.columns]
+        yield from zip(*columns, strict=True)
 
 
 def _cell(plain: Any) -> str:

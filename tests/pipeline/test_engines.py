@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from amqpscope.pipeline import PipelineError, engines, session
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.questions import FURTHER_QUESTIONS, QUESTIONS
 from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.table_rows import table_lines
 
 SOURCES = [
     *sorted(CAPTURES.glob("r*.pcap"))[::3],
@@ -310,3 +312,24 @@ def test_interrupted_query(lake: Path) -> None:
         finally:
             over.set()
             thread.join()
+
+
+def test_several_statements_are_refused_by_both(spark: Any, lake: Path) -> None:
+    at = Lake(str(lake))
+    with engines.duckdb_engine(at, at.all_parts()) as by_duckdb:
+        for engine in (by_duckdb, engines.SparkEngine(spark, at)):
+            assert engine.query("SELECT 'a;b' AS one -- of; all\n;").to_pylist() == [{"one": "a;b"}]
+            for several in ("SELECT 1; SELECT 2", "SELECT 1 AS one;\nSELECT 2 AS two;"):
+                with pytest.raises(PipelineError, match="an answer is to one statement: give each statement"):
+                    engine.query(several)
+
+
+def test_the_text_of_many_rows_takes_no_more_memory_than_that_of_some() -> None:
+    peaks = []
+    for rows in (10_000, 100_000):
+        table = pa.table({"name": pa.array([f"row {number}" for number in range(rows)])})
+        tracemalloc.start()
+        assert sum(1 for _ in table_lines(table)) == rows + 1
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2 * peaks[0]
