@@ -22,8 +22,9 @@ class Color(enum.StrEnum):
 
 
 def display_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """`--color WHEN` and `--no-pager`, which may stand anywhere before `--` on a command line although they are
-    options of the program, and all its other arguments.
+    """`--color WHEN` and `--no-pager` of a command line, and all its other arguments.
+
+    These are options of the program, and may stand anywhere before `--`.
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
     first: list[str] = []

@@ -308,7 +308,7 @@ def is_standard_output(path: str) -> bool:
 
 
 def refuse_repeated(paths: Iterable[str]) -> None:
-    """Raises FilterError for what can be read only once, if a run is to read it twice, whatever it is called."""
+    """Raises FilterError for what can be read only once, if a run is to read it twice, under any name."""
     met: list[str] = []
     for path in filter(only_once, paths):
         if any(same_file(path, other) for other in met):

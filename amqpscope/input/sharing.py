@@ -67,8 +67,8 @@ class _Block(NamedTuple):
 class Sharing:
     """Decides when the connections of a capture are shared out, and does it.
 
-    jobs: how many processes there may be just now. sources: the files. work: what the command does with what comes up. Made before
-    the first block.
+    jobs: gives how many processes there may be just now. sources: the files. work: what the command does
+    with what comes up. Made before the first block.
     """
 
     def __init__(

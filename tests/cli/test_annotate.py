@@ -153,7 +153,9 @@ def test_a_file_that_does_not_fit_is_called_as_the_user_called_it(folder: Path) 
 def ran(*arguments: str, **streams: Any) -> subprocess.CompletedProcess[bytes]:
     """`amqpscope check ARGUMENTS night.pcap` with these standard streams."""
     line = [sys.executable, "-m", "amqpscope", "check", *arguments, "night.pcap"]
-    return subprocess.run(line, check=False, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams)
+    return subprocess.run(
+        line, check=False, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams
+    )
 
 
 @pytest.mark.parametrize(("target", "form"), [("-", "text"), ("-", "ndjson"), ("/dev/stdout", "text")])
@@ -170,11 +172,13 @@ def test_standard_output_has_the_capture_alone(target: str, form: str, folder: P
 
 def test_another_pipe_has_it_while_the_report_stays(folder: Path) -> None:
     expected = ran("--annotate", "out.pcapng")
-    with Path("all.pcapng").open("wb") as file:
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=file) as reader:  # noqa: S607
-            assert reader.stdin
-            writing = reader.stdin.fileno()
-            piped = ran("--annotate", f"/dev/fd/{writing}", pass_fds=[writing])
+    with (
+        Path("all.pcapng").open("wb") as file,
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=file) as reader,
+    ):
+        assert reader.stdin
+        writing = reader.stdin.fileno()
+        piped = ran("--annotate", f"/dev/fd/{writing}", pass_fds=[writing])
     assert Path("all.pcapng").read_bytes() == Path("out.pcapng").read_bytes()
     assert (piped.returncode, piped.stdout, piped.stderr) == (1, expected.stdout, expected.stderr)
 

@@ -122,23 +122,23 @@ def started(code: str, *arguments: str) -> subprocess.Popen[bytes]:
         "diff DEMO PIPE",
     ],
 )
-def test_a_signal_while_a_capture_is_read(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_while_a_capture_is_read(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
     words = [{"PIPE": "pipe", "DEMO": str(DEMO)}.get(word, word) for word in line.split()]
-    with started("from amqpscope.cli.start import main; main()", *words) as process:
-        with Path("pipe").open("wb") as pipe:  # it is there when the command reads
-            pipe.write(DEMO.read_bytes())
-            pipe.flush()
+    with (
+        started("from amqpscope.cli.start import main; main()", *words) as process,
+        Path("pipe").open("wb") as pipe,  # it is there when the command reads
+    ):
+        pipe.write(DEMO.read_bytes())
+        pipe.flush()
+        process.send_signal(signal.SIGINT)
+        # Python notices a signal that comes just before a read only when the read is over.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=10)
+        if process.poll() is None:
             process.send_signal(signal.SIGINT)
-            # Python notices a signal that comes just before a read only when the read is over.
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.communicate(timeout=10)
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-                process.communicate(timeout=30)
+            process.communicate(timeout=30)
     assert process.returncode == 130
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 

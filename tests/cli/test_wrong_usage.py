@@ -49,8 +49,14 @@ MISTAKES = [
     (["rules", "explain"], "Missing argument 'RULE' (see 'amqpscope rules explain --help')"),
     (["read", "--connection", "9999", "DEMO"], "DEMO: no connection 9999 (there is only 0)"),
     (["why", "--end", "--connection", "9999", "DEMO"], "DEMO: no connection 9999 (there is only 0)"),
-    (["--color", "maybe", "chekc"], "'maybe' is not one of 'always', 'never', 'auto' (see 'amqpscope --help')"),
-    (["check", "DEMO", "--color", "maybe"], "'maybe' is not one of 'always', 'never', 'auto' (see 'amqpscope "),
+    (
+        ["--color", "maybe", "chekc"],
+        "'maybe' is not one of 'always', 'never', 'auto' (see 'amqpscope --help')",
+    ),
+    (
+        ["check", "DEMO", "--color", "maybe"],
+        "'maybe' is not one of 'always', 'never', 'auto' (see 'amqpscope ",
+    ),
     (["chekc", "--color", "always", "DEMO"], "did you mean `check`?"),
     (["--color", "always", "chekc", "DEMO"], "did you mean `check`?"),
     (["cut", "--findings", "--near", "-1", "DEMO", "-o", "x.pcapng"], "--near -1: must be at least 0"),

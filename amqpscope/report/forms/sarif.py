@@ -27,11 +27,11 @@ import re
 import urllib.parse
 from typing import Any, Final, TextIO
 
-from amqpscope.capture.source import shown_name
-from amqpscope.input.capture import Capture
 from amqpscope import __version__
+from amqpscope.capture.source import shown_name
 from amqpscope.diagnoses.declaration import Kind
 from amqpscope.diagnoses.registry import kind_of
+from amqpscope.input.capture import Capture
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
