@@ -205,7 +205,7 @@ def only_once(path: str) -> bool:
 
 def called(path: str) -> str:
     """What messages call the file at a path."""
-    return "standard input" if path == "-" else shown_name(path)
+    return "standard input" if path == "-" else shown_name(path) or "''"
 
 
 def shown_name(path: str) -> str:
@@ -243,10 +243,10 @@ def _open(path: str) -> Any:
         return sys.stdin.buffer
     try:
         if os.path.isdir(path):
-            raise CaptureError(f"{path}: is a directory, not a capture file")
+            raise CaptureError(f"{called(path)}: is a directory, not a capture file")
         return open(path, "rb")
     except OSError as error:
-        raise CaptureError(f"{path}: {error.strerror or error}") from error
+        raise CaptureError(f"{called(path)}: {error.strerror or error}") from error
     except ValueError as error:  # a zero octet in the name
         raise CaptureError(f"{path!r}: {error}") from error
 

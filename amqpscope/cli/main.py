@@ -204,10 +204,12 @@ def _misused(error: typer.TyperException, arguments: list[str]) -> str:
     command = path.removeprefix("amqpscope").strip()
     words = [word for word in display_apart(arguments)[1] if not word.startswith("-")]
     words = words[len(command.split()) :]
-    option = getattr(error, "option_name", None) if type(error).__name__ == "NoSuchOption" else ""
-    # A value that an option does not take says nothing of the words.
-    helps = "" if getattr(error, "param", None) is not None else advice(command, option or "", words)
-    reason = str(getattr(error, "message", "")) if helps and option else error.format_message()
+    option = getattr(error, "option_name", None)
+    unknown = type(error).__name__ == "NoSuchOption"
+    # An option with a wrong value, or without one, says nothing of the words.
+    misused = getattr(error, "param", None) is not None or (option and not unknown)
+    helps = "" if misused else advice(command, option if unknown else "", words)
+    reason = str(getattr(error, "message", "")) if helps and unknown else error.format_message()
     reason = reason.replace("Value error, ", "").partition(" Did you mean")[0].rstrip(".")
     return f"{reason}; {helps}" if helps else f"{reason} (see '{path} --help')"
 

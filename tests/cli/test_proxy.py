@@ -21,6 +21,10 @@ VIOLATING = ROOT / "captures" / "rules" / "amqp10" / "L-CREDIT" / "violating.pca
     ("arguments", "words"),
     [
         (["--to", "rabbit:99999"], "--to rabbit:99999: must be HOST:PORT"),
+        (
+            ["--to", "rabbit", "--listen", "80"],
+            "--listen 80: must be HOST:PORT, for example 127.0.0.1:5673 or ",
+        ),
         (["--to", "::1"], "--to ::1: must be HOST:PORT, for example 127.0.0.1:5672 or [::1]:5672"),
         (["--to", "rabbit", "--listen", "0.0.0.0:0"], "--listen 0.0.0.0:0: other machines can reach this"),
         (["--to", "rabbit", "--listen", "[::]:5673"], "--listen [::]:5673: other machines can reach this"),
