@@ -208,7 +208,7 @@ def _misused(error: typer.TyperException, arguments: list[str]) -> str:
     unknown = type(error).__name__ == "NoSuchOption"
     # An option with a wrong value, or without one, says nothing of the words.
     misused = getattr(error, "param", None) is not None or (option and not unknown)
-    helps = "" if misused else advice(command, option if unknown else "", words)
+    helps = "" if misused else advice(command, str(option) if unknown else "", words)
     reason = str(getattr(error, "message", "")) if helps and unknown else error.format_message()
     reason = reason.replace("Value error, ", "").partition(" Did you mean")[0].rstrip(".")
     return f"{reason}; {helps}" if helps else f"{reason} (see '{path} --help')"
