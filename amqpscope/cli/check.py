@@ -15,6 +15,7 @@ from amqpscope.cli.judging import (
     given_of,
     today,
 )
+from amqpscope.cli.matched import MatchedFrames
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.place_options import (
@@ -266,7 +267,9 @@ def check(
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
     captures = reading.captures(paths, configuration)
     detail = Detail(possible, notes, full, quiet)
-    reports = Reports(form, outputs, most, captures, policy, detail, wanted, annotate)
+    # A criterion that nothing meets would let any capture pass.
+    matched = MatchedFrames(selection) if selection.links or selection.bounded else None
+    reports = Reports(form, outputs, most, captures, policy, detail, wanted, annotate, matched)
     if write is not None:
         from amqpscope.policy.baseline import may_be_written
 
@@ -291,8 +294,13 @@ def check(
             say(f"{write}: {count(len(policy.gathered.known), 'finding')} from now on known")
     statuses = [of_outcome(one.outcome) for one in run.captures]
     named = selection.connection
-    if named is not None and not named.met and Status.FINE in statuses:
+    missing = ""
+    if named is not None and not named.met:
+        missing = named.missing() or f"no connection {connection}"
+    elif matched is not None and not matched.met:
+        missing = f"no frame of {matched.seen} matches {selection.words}"
+    if missing and Status.FINE in statuses:
         where = captures[0].name if len(captures) == 1 else f"{len(captures)} captures"
-        say(f"{where}: {named.missing() or f'no connection {connection}'}")
+        say(f"{where}: {missing}")
         return Status.FAILURE
     return worst([*statuses, Status.FINDINGS] if run.remarked else statuses)

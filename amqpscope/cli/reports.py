@@ -40,10 +40,10 @@ class Reports:
     that a form for people shows. detail: what the text shows of each. captures: what is read. policy: its
     files are read, too, or will be written; none of these is written over. selection: which findings are
     asked for, None for all. annotated: where the capture is written with comments, None for nowhere. If it
-    is standard output, the report goes to standard error. Where nobody reads standard output to its end the
-    files are whole all the same, and the verdict is reached; but for a run that reads standard input itself,
-    which may have no end, and writes nothing else. Raises FilterError for what makes no sense, OutputError if
-    a file cannot be written.
+    is standard output, the report goes to standard error. matched: hears all of the run besides, and writes
+    nothing. Where nobody reads standard output to its end the files are whole all the same, and the verdict
+    is reached; but for a run that reads standard input itself, which may have no end, and writes nothing
+    else. Raises FilterError for what makes no sense, OutputError if a file cannot be written.
     """
 
     def __init__(
@@ -56,11 +56,13 @@ class Reports:
         detail: Detail,
         selection: Selection | None = None,
         annotated: str | None = None,
+        matched: Hearer | None = None,
     ) -> None:
         self._form = declared(form)
         once = any(only_once(path) for one in captures for path in one.paths)
         self._options = ReportOptions(policy.terms, most, detail, [] if once else captures)
         self._selection = selection
+        self._matched = matched
         self._annotated = annotated
         self._out = sys.stdout
         self._files = RunFiles()
@@ -94,7 +96,7 @@ class Reports:
             taken.append(path)
 
     def __enter__(self) -> Writers:
-        others: list[Hearer] = []
+        others: list[Hearer] = [] if self._matched is None else [self._matched]
         try:
             for form, path in self._named:
                 others.append(self._writer(declared(form), self._files.new(path).open()))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.busy_night import busy_night
 from support.commands import amqpscope
+from support.dialogue import Dialogue
 
 SEVERAL = 12
 
@@ -84,7 +85,7 @@ FILTERS = [
     (["--connection", "18"], {18}, 1),
     (["--connection", "20"], {20}, 0),
     (["--from", "1023", "--to", "1030"], {19}, 1),
-    (["--link", "no such link"], set(), 0),
+    (["--link", "no such link"], set(), 2),
 ]
 
 
@@ -153,6 +154,31 @@ def test_findings_are_chosen_by_link_and_by_address(
     chosen = amqpscope(capsys, "check", "--format", "ndjson", *options, "night.pcap").lines
     assert set() < set(chosen) < set(lines)
     assert {json.loads(line)["rule"] for line in chosen} >= {"amqp10/L-CLOSE-ANSWER"}
+
+
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]])
+@pytest.mark.parametrize(
+    "options",
+    [["--link", "no link"], ["--address", "no such address"], ["--from", "99999"], ["--from", "+99999"]],
+)
+def test_filters_that_nothing_matches_are_a_failure(
+    options: list[str], jobs: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = amqpscope(capsys, "check", *options, *jobs, "night.pcap")
+    assert result.status == 2
+    assert result.err.startswith("amqpscope: night.pcap: no frame of ")
+    assert f" matches {options[0]} " in result.err
+
+
+def test_a_filter_has_to_match_in_one_of_several_captures(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dialogue = Dialogue()
+    dialogue.linked()
+    other = tmp_path / "other.pcap"
+    other.write_bytes(dialogue.pcap())
+    result = amqpscope(capsys, "check", "--link", "q", "--connection", "0", other, "night.pcap")
+    assert (result.status, result.err) == (0, "")
 
 
 def test_a_connection_that_is_not_there_is_a_failure(
