@@ -5,9 +5,11 @@ how many octets follow, and as many body frames as it takes, all on one channel;
 freely. Whatever else comes on the channel in between ends the message where it is.
 
 A frame that breaks the rules of this sequence gets that as a problem (`F-CONTENT-NO-METHOD` and its like)
-when it is taken. One fault is reported once: what follows from it on the channel is silent until a method
-stands there again, which always begins something new. So it is on all channels after octets that were not
-captured, and where the start was not.
+when it is taken. One fault is reported once: the frame may have been meant for any channel, and be missing
+there, so each channel is silent until its next method, which always begins something new. A method that cuts
+off a content does not, since the rest of the content may follow; but one with a content of its own, instead
+of a content header, does. So it is on all channels after octets that were not captured, and where the start
+was not.
 """
 
 from typing import Any, Final
@@ -131,13 +133,11 @@ class Amqp091MessageAssembler(Assembler):
         self._gap = True
 
     def _fault(self, frame: Frame) -> str:
-        """The rule about the sequence of content that a frame breaks, or "". Before it is taken."""
+        """The rule about the sequence of content that a frame seems to break, or "". Before it is taken."""
         kind = frame.kind
         if kind != "method" and kind != "content-header" and kind != "body":
             return ""
         channel = int(frame.channel)
-        if channel in self._unsure or (self._gap and channel not in self._sure):
-            return ""
         message = self._open.get(channel)
         if kind == "method":
             if message is None or frame.name == "channel.close":
@@ -158,21 +158,29 @@ class Amqp091MessageAssembler(Assembler):
         size = message.seen + frame.declared_size - _AROUND
         return "F-BODY-OVERRUN" if message.announced >= 0 and size > message.announced else ""
 
+    def _is_sure(self, channel: int) -> bool:
+        """Whether it is known what has to come on a channel."""
+        return channel not in self._unsure and (not self._gap or channel in self._sure)
+
     def take(self, frame: Frame) -> Amqp091Message | None:
         kind = frame.kind
         if kind == "heartbeat" or kind == "header":
             return None
         message = self._find(frame.channel)
-        if not self._in_order(frame, message):
-            fault = self._fault(frame)
-            if fault:
-                frame.add_problem(Problem(fault, 0, "", self._reason(fault, frame)))
+        fault = "" if self._in_order(frame, message) else self._fault(frame)
+        if fault and self._is_sure(int(frame.channel)):
+            frame.add_problem(Problem(fault, 0, "", self._reason(fault, frame)))
+            self._doubt_order()
         if kind == "body":
             return self._body(frame, message)
         if kind == "content-header":
             return self._header(frame, message)
         if kind == "method":
-            return self._method(frame)
+            ended = self._method(frame)
+            if fault == "F-CONTENT-NO-METHOD" or (fault and int(frame.channel) not in self._open):
+                # The rest of the content that it cuts off may follow.
+                self._unsure.add(int(frame.channel))
+            return ended
         if kind == "skipped" or kind == "unknown":
             self._doubt()
         return None
@@ -321,12 +329,16 @@ class Amqp091MessageAssembler(Assembler):
                 self._newest = None
         return message
 
-    def _doubt(self) -> None:
-        """Frames may have been missed, on any channel."""
+    def _doubt_order(self) -> None:
+        """It is not known what has to come, on any channel."""
         self._gap = True
         self._sure.clear()
         self._unsure.clear()
         self._empty.clear()
+
+    def _doubt(self) -> None:
+        """Frames may have been missed, on any channel."""
+        self._doubt_order()
         for message in self._open.values():
             message.whole = False
 

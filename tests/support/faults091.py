@@ -6,6 +6,7 @@ makes a fault certain is written beside it where that is not plain.
 
 from __future__ import annotations
 
+from itertools import permutations
 from random import Random
 from typing import Any
 
@@ -142,6 +143,17 @@ def publish(peer: Peer091, channel: Channel, **fields: Any) -> Said:
     return peer.say("basic.publish", channel.number, **{"routing_key": "orders", **fields})
 
 
+def rest_of_publish(peer: Peer091, channel: Channel) -> None:
+    """The content of a publish."""
+    peer.say("content-header", channel.number, body_size=5)
+    peer.say("body", channel.number, b"12345")
+
+
+def whole_publish(peer: Peer091, channel: Channel) -> None:
+    publish(peer, channel)
+    rest_of_publish(peer, channel)
+
+
 def content_frames(peer: Peer091, channel: Channel, header: bytes, *bodies: bytes) -> Said:
     """A header of any octets and bodies."""
     said = raw(peer, amqp.frame(amqp.HEADER, channel.number, header), channel.number)
@@ -197,6 +209,41 @@ def heartbeat_with_payload(peer: Peer091) -> Said | None:
 @breaks("F-CONTENT-CH-NONZERO")
 def body_on_channel_0(peer: Peer091) -> Said | None:
     return peer.say("body", 0, b"x") if working(peer) else None
+
+
+@breaks("F-CONTENT-CH-NONZERO")
+def content_header_on_channel_0(peer: Peer091) -> Said | None:
+    if isinstance(peer, Client):
+        for channel in publishing(peer):
+            publish(peer, channel)
+            said = peer.say("content-header", 0, body_size=5)
+            peer.say("body", channel.number, b"12345")
+            whole_publish(peer, channel)
+            return said
+    return None
+
+
+@breaks("F-CONTENT-CH-NONZERO")
+def body_of_a_channel_on_channel_0(peer: Peer091) -> Said | None:
+    if isinstance(peer, Client):
+        for channel in publishing(peer):
+            publish(peer, channel)
+            peer.say("content-header", channel.number, body_size=5)
+            said = peer.say("body", 0, b"12345")
+            whole_publish(peer, channel)
+            return said
+    return None
+
+
+@breaks("F-METHOD-CH-NONZERO")
+def publish_on_channel_0(peer: Peer091) -> Said | None:
+    if isinstance(peer, Client):
+        for channel in publishing(peer):
+            said = peer.say("basic.publish", 0, routing_key="orders")
+            rest_of_publish(peer, channel)
+            whole_publish(peer, channel)
+            return said
+    return None
 
 
 @breaks("F-METHOD-CH-NONZERO")
@@ -255,7 +302,9 @@ def method_in_a_content(peer: Peer091) -> Said | None:
             publish(peer, channel)
             peer.say("content-header", channel.number, body_size=10)
             peer.say("body", channel.number, b"12345")
-            return peer.say("channel.flow", channel.number, active=True)
+            said = peer.say("channel.flow", channel.number, active=True)
+            peer.say("body", channel.number, b"67890")
+            return said
     return None
 
 
@@ -282,6 +331,21 @@ def body_of_nothing(peer: Peer091) -> Said | None:
         said = [one.name for one in peer.talk.said[peer.side] if one.channel == channel.number]
         if said[-1] != "content-header":  # of an empty content: another rule's
             return peer.say("body", channel.number, b"x")
+    return None
+
+
+@breaks("F-BODY-ORPHAN")
+def body_on_another_channel(peer: Peer091) -> Said | None:
+    if isinstance(peer, Client):
+        for channel, other in permutations(publishing(peer), 2):
+            before = [said.name for said in peer.talk.said[CLIENT] if said.channel == other.number]
+            if before[-1] != "content-header":  # of an empty content: another rule's
+                publish(peer, channel)
+                peer.say("content-header", channel.number, body_size=5)
+                said = peer.say("body", other.number, b"12345")
+                whole_publish(peer, other)
+                whole_publish(peer, channel)
+                return said
     return None
 
 
@@ -579,14 +643,31 @@ def unblocked_without_blocked(peer: Peer091) -> Said | None:
 # ---- channels ---------------------------------------------------------------------------------------------
 
 
-@breaks("CH-OPEN-FIRST")
-def method_on_a_channel_never_opened(peer: Peer091) -> Said | None:
+def never_opened(peer: Peer091) -> int:
+    """A channel that the client has not opened yet, 0 if there is none."""
     if isinstance(peer, Client) and working(peer):
         opened = {said.channel for said in peer.talk.said[CLIENT] if said.name == "channel.open"}
         limit = min(peer.channel_max or 65535, 9)
         for number in range(1, limit + 1):
             if number not in opened:
-                return peer.say("basic.qos", number, prefetch_count=1)
+                return number
+    return 0
+
+
+@breaks("CH-OPEN-FIRST")
+def method_on_a_channel_never_opened(peer: Peer091) -> Said | None:
+    number = never_opened(peer)
+    return peer.say("basic.qos", number, prefetch_count=1) if number else None
+
+
+@breaks("CH-OPEN-FIRST")
+def publish_on_a_channel_never_opened(peer: Peer091) -> Said | None:
+    number = never_opened(peer)
+    for channel in publishing(peer) if number else ():
+        said = peer.say("basic.publish", number, routing_key="orders")
+        rest_of_publish(peer, channel)
+        whole_publish(peer, channel)
+        return said
     return None
 
 

@@ -13,7 +13,7 @@ from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.methods import ChannelCloseOk
 from dissectors.interface import Problem
 
-__all__ = ["PROBLEMS", "body_of_no_octets"]
+__all__ = ["PROBLEMS", "body_of_no_octets", "lose_content"]
 
 RULES: Final = Rules("amqp091/content_frames")
 
@@ -56,7 +56,9 @@ Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The message and the connection are lost (reply-code 505, unexpected-frame). The usual
 cause is two threads that use the same channel.
 Silent when: the sender closes the channel, or when the sender answers a close of the other peer. The rule is
-also silent when the capture lacks the method or octets between the method and the frame.
+also silent when the capture lacks the method or octets between the method and the frame. The rule is also
+silent after a frame of the sender has broken the order of a content, until the sender's next method on the
+channel.
 How to mend it: Write the method, the content header and the body of a message under one lock, so that no
 other frame of the channel comes between them. Applications must not share a channel between threads without
 synchronization.
@@ -75,7 +77,8 @@ Why it matters: The message and the connection are lost (reply-code 505, unexpec
 cause is two threads that use the same channel.
 Silent when: the sender closes the channel and so abandons the message, or when the sender answers a close of
 the other peer. The rule is also silent when the capture lacks a frame of the message or octets between its
-frames.
+frames. The rule is also silent after a frame of the sender has broken the order of a content, until the
+sender's next method on the channel.
 How to mend it: Write all frames of a message to the channel under one lock, so that no method comes between
 content header and last body frame. Applications must not share a channel between threads without
 synchronization.
@@ -92,7 +95,9 @@ Source: GS:4.2.6
 Evidence: the number of body octets that are still due on the channel in this direction
 Why it matters: The receiver cannot know to which message the next body belongs. The connection is lost
 (reply-code 505, unexpected-frame).
-Silent when: the capture lacks a frame of the unfinished message, or octets between its frames.
+Silent when: the capture lacks a frame of the unfinished message, or octets between its frames. The rule is
+also silent after a frame of the sender has broken the order of a content, until the sender's next method on
+the channel.
 How to mend it: Send the body of a message completely before the next message begins on the channel. Write all
 frames of a message under one lock, and do not share a channel between threads without synchronization.
 """
@@ -108,7 +113,10 @@ Source: GS:4.2.6; GS:4.2.1 content
 Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The method is missing, so the receiver cannot process the message. The connection is lost
 (reply-code 505, unexpected-frame).
-Silent when: the capture lacks frames before the content header on the channel.
+Silent when: the capture lacks frames before the content header on the channel. The rule is also silent when
+the sender has already sent a method with content on a channel that is not open, because the content header
+may belong to that method. The rule is also silent after a frame of the sender has broken the order of a
+content, until the sender's next method on the channel.
 How to mend it: Send basic.publish (in a server: basic.deliver, basic.get-ok or basic.return) directly before
 the content header. Write method, content header and body as one unit on the same channel.
 """
@@ -124,7 +132,8 @@ Source: GS:4.2.6; GS:4.2.1 content
 Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The body belongs to no message, so the receiver cannot process it. The connection is lost
 (reply-code 505, unexpected-frame).
-Silent when: the capture lacks frames before the body frame on the channel.
+Silent when: the capture lacks frames before the body frame on the channel. The rule is also silent after a
+frame of the sender has broken the order of a content, until the sender's next method on the channel.
 How to mend it: Send body frames only after a method and its content header, and stop when as many octets as
 body-size have been sent. Write all frames of a message on the same channel under one lock.
 """
@@ -141,7 +150,9 @@ Source: GS:4.2.6.1
 Evidence: the sum of the body octets, and the body-size of the content header
 Why it matters: The receiver cannot separate the message from the frames that follow. The connection is
 lost (reply-code 505, unexpected-frame; RabbitMQ: 501, frame-error).
-Silent when: the capture lacks the content header of the message, or octets after the content header.
+Silent when: the capture lacks the content header of the message, or octets after the content header. The rule
+is also silent after a frame of the sender has broken the order of a content, until the sender's next method
+on the channel.
 How to mend it: Set body-size in the content header to the exact number of octets of the encoded body. Count
 octets, not characters, and compute the size after encoding or compression.
 """
@@ -157,7 +168,8 @@ Source: GS:4.2.6.1
 Evidence: a body frame directly after a content header with body-size 0
 Why it matters: The message was already complete, so the body frame belongs to no message. The connection
 is lost (reply-code 505, unexpected-frame).
-Silent when: the capture lacks the content header, or octets after the content header.
+Silent when: the capture lacks the content header, or octets after the content header. The rule is also silent
+after a frame of the sender has broken the order of a content, until the sender's next method on the channel.
 How to mend it: When body-size is 0, send no body frame at all, not even an empty one. When there is a body,
 announce its exact number of octets in the content header.
 """
@@ -270,10 +282,19 @@ def body_of_no_octets(case: Case091) -> None:
     case.report_once(F_BODY_EMPTY, "the body frame is empty, but must have at least one octet", CERTAIN, {})
 
 
+def lose_content(case: Case091) -> None:
+    """This frame is a method with content on a channel on which there can be none. Nobody knows on which
+    channel the content follows: wherever that is, it is the same fault.
+    """
+    peer = case.me.peer
+    case.reported |= {(peer, F_CONTENT_CH_NONZERO), (peer, F_HEADER_ORPHAN)}
+
+
 def _on_a_channel(case: Case091, problem: Problem) -> None:
     """A content frame in the wrong order. On channel 0 another rule reports it."""
-    if case.record.frame.channel != 0:
-        prove(case, f"amqp091/{problem.code}", problem)
+    rule = f"amqp091/{problem.code}"
+    if case.record.frame.channel != 0 and (case.me.peer, rule) not in case.reported:
+        prove(case, rule, problem)
 
 
 def _cut_short(case: Case091, problem: Problem) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from amqpscope.rules.amqp091.case import Case091
-from amqpscope.rules.amqp091.content_frames import F_CONTENT_CH_NONZERO
+from amqpscope.rules.amqp091.content_frames import lose_content
 from amqpscope.rules.amqp091.proof import proved
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.endpoint import ALL, CHANNEL
@@ -128,8 +128,7 @@ def method_of_a_channel_on_channel_0(case: Case091, problem: Problem) -> None:
     proved(case, F_METHOD_CH_NONZERO, problem)
     method = case.record.frame.body
     if isinstance(method, Method) and method.definition().content:
-        # The content has to follow on the same channel: that is the same fault.
-        case.reported |= {(case.me.peer, F_CONTENT_CH_NONZERO)}
+        lose_content(case)
 
 
 F_METHOD_KNOWN: Final[str] = RULES.rule(

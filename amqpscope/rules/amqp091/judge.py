@@ -319,6 +319,8 @@ class Judge091(Judge):
             requests.judge_close_ok(case, channel)
             basic.judge_closed(case, channel)
         if not channel_rules.judge_state(case, method) or channel is None:
+            if case.astray == ALL and method.definition().content:
+                content_frames.lose_content(case)
             return
         if not requests.judge_method(case, channel, method):
             return
