@@ -81,9 +81,10 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
     the channel of the basic.ack, and closes this channel. If the channel of the basic.ack uses the same
     delivery-tag, the basic.ack acknowledges the wrong message.
     Silent when: the capture lacks the beginning of the channel, or when the channel of the basic.ack happens
-    to use the same delivery-tag. On a connection with many channels, the rule searches only the first
-    channels for the delivery-tag. If none of the searched channels has the delivery-tag, B-ACK-KNOWN reports
-    the fault.
+    to use the same delivery-tag. The rule is also silent when the server has sent a delivery-tag on the
+    channel that was not larger than an earlier one. On a connection with many channels, the rule searches
+    only the first channels for the delivery-tag. If none of the searched channels has the delivery-tag,
+    B-ACK-KNOWN reports the fault.
     How to mend it: Store the channel together with each delivery and send the basic.ack on that channel.
     Applications that use several channels must not acknowledge deliveries of one channel on another channel.
     """
@@ -109,7 +110,8 @@ def ack_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     Evidence: the delivery-tags that the server has sent since the channel was opened
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on this channel.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.ack.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.ack. The rule is also
+    silent when the server has sent a delivery-tag on the channel that was not larger than an earlier one.
     How to mend it: Acknowledge only delivery-tags received on this channel since it was opened. After a
     channel is reopened, discard the tags of the old channel and do not acknowledge them.
     """
@@ -134,7 +136,9 @@ def reject_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on this channel.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.reject.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.reject. The rule is
+    also silent when the server has sent a delivery-tag on the channel that was not larger than an earlier
+    one.
     How to mend it: Reject only delivery-tags received on this channel since it was opened. After a channel is
     reopened, discard the tags of the old channel and do not reject them.
     """
@@ -162,11 +166,12 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on this channel.
     Silent when: the capture lacks octets that were sent on the channel before the basic.nack. The rule is
-    also silent when another rule already reports that the delivery was sent with no-ack. If a client sends a
-    basic.nack without the multiple flag for a delivery that was settled before, B-ACK-DUP reports the fault.
-    For a basic.nack with the multiple flag, the finding is reported as possible, not as certain, when
-    basic.recover may have returned the delivery to the queue. The finding is reported as possible, not as
-    certain, when earlier deliveries are still unacknowledged and the server is not RabbitMQ.
+    also silent when the server has sent a delivery-tag on the channel that was not larger than an earlier
+    one. The rule is also silent when another rule already reports that the delivery was sent with no-ack. If
+    a client sends a basic.nack without the multiple flag for a delivery that was settled before, B-ACK-DUP
+    reports the fault. For a basic.nack with the multiple flag, the finding is reported as possible, not as
+    certain, when basic.recover may have returned the delivery to the queue. The finding is reported as
+    possible, not as certain, when earlier deliveries are still unacknowledged and the server is not RabbitMQ.
     Possible because: The server may have redelivered the message after basic.recover, or the server may
     accept a basic.nack that covers earlier deliveries.
     How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
@@ -188,9 +193,10 @@ def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on this channel.
     Silent when: the capture lacks octets that were sent on the channel before the second settlement. The rule
-    is also silent when a tx.rollback has undone the earlier acknowledgement. The finding is reported as
-    possible, not as certain, when the server skipped delivery-tags, or when basic.recover returned the
-    delivery to the queue.
+    is also silent when the server has sent a delivery-tag on the channel that was not larger than an earlier
+    one. The rule is also silent when a tx.rollback has undone the earlier acknowledgement. The finding is
+    reported as possible, not as certain, when the server skipped delivery-tags, or when basic.recover
+    returned the delivery to the queue.
     How to mend it: Settle each delivery exactly once, and remember that an acknowledgement with the multiple
     flag also settles all earlier deliveries. A common cause is that the message handler and an error path
     both settle the same delivery.

@@ -61,8 +61,8 @@ class ConsumerDelivery(Rememberable):
 class ChannelDeliveries:
     """The deliveries of one channel since it was opened.
 
-    last: the highest tag so far, 0 before the first. unacknowledged: by tag.
-    whole: none is missing. gapless: each tag followed the previous one. free: tags of deliveries that need no
+    last: the highest tag so far, 0 before the first. unacknowledged: by tag. whole: none is missing, and each
+    had a new tag. gapless: each tag followed the previous one. free: tags of deliveries that need no
     acknowledgement. recovered: tags that a recover has returned. counts: how many deliveries of each consumer
     are unacknowledged (None: those of basic.get); octets: the total size of the unacknowledged deliveries of
     consumers; both only if `counting`, which only the sender of deliveries needs. pointless_end,
@@ -74,7 +74,7 @@ class ChannelDeliveries:
         self.counting: bool = counting
         # The highest tag so far, 0 before the first.
         self.last: int = 0
-        # No delivery is missing.
+        # No delivery is missing, and each had a new tag.
         self.whole: bool = True
         # The unacknowledged ones, by tag.
         self.unacknowledged: Numbered = Numbered()
@@ -135,6 +135,9 @@ class ChannelDeliveries:
             self.gapless = False
         if tag > self.last:
             self.last = tag
+        else:
+            # Which tag the client gives it in its acknowledgement is not known.
+            self.whole = False
         if delivery.no_ack:
             self.free.add(tag, tag)
             return

@@ -6,6 +6,7 @@ the other peer, which may have understood it, is not accused for what it does ne
 
 from __future__ import annotations
 
+import pytest
 from support import amqp091_encode as amqp
 from support.dialogue091 import Dialogue091
 from support.judged import judged
@@ -66,6 +67,21 @@ def test_an_acknowledgement_of_no_delivery_may_be_meant_for_any() -> None:
     d.server.deliver(consumer_tag="c")
     d.goodbye()
     assert certain(d) == [("B-ACK-KNOWN", "client")]
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+@pytest.mark.parametrize("settle", ["ack", "nack", "reject"])
+def test_a_delivery_without_a_new_tag_may_be_settled_by_the_tag_that_is_due(wrong: int, settle: str) -> None:
+    d = on_a_channel()
+    d.consume("q", consumer_tag="c")
+    d.server.deliver(consumer_tag="c")
+    d.client.ack(1)
+    d.server.deliver(consumer_tag="c", delivery_tag=wrong)
+    getattr(d.client, settle)(2)
+    d.goodbye()
+    rule = "B-DTAG-INCREASING" if wrong else "B-DTAG-NONZERO"
+    found = judged(d.pcap())
+    assert [(one.rule, one.peer) for one in found[0] + found[1]] == [(f"amqp091/{rule}", "server")]
 
 
 def test_a_method_of_the_other_peer_may_be_any_method() -> None:
