@@ -33,9 +33,6 @@ _HEADER_ONLY: Final = frozenset(UNDECODED.values())
 
 _NEVER: Final = UNDECODED["unknown"]
 
-# In so many octets behind its header a frame of 0-9-1 shows itself: its own header, the class and the method.
-_DISTINCT: Final = 11
-
 
 class Detection:
     """What is known of one direction's protocol, and its octets as long as they may tell more.
@@ -257,14 +254,14 @@ class Detection:
         if len(left) < 8 and b"AMQP".startswith(left[:4]):
             return
         taken_by = _taken_by(self.protocol)
-        if self.differs() or taken_by:
+        if awaited or taken_by:
             # Frames of the other direction's version may follow all the same, or those of a version whose
             # brokers take this header.
             found = detect(left)
             if found == (awaited or taken_by):
                 self.protocol = found
                 return
-            if found == MORE and len(left) < _DISTINCT:
+            if found == MORE and len(left) <= MAX_UNDECIDED:
                 return
         if self.differs():
             self._be_foreign()

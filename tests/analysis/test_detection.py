@@ -77,22 +77,40 @@ def test_ports_do_not_matter(name: str, octets: bytes) -> None:
 
 @pytest.mark.parametrize("protocol", ["amqp09", "amqp08", "amqp010", "amqp-unknown"])
 @pytest.mark.parametrize("each", [1, 3, 8, 11, 1000])
-def test_behind_a_header_of_0_9_frames_of_0_9_1_are_read(protocol: str, each: int) -> None:
-    """Brokers take that header. No other one is followed by such frames."""
+@pytest.mark.parametrize("answered", [True, False])
+def test_behind_another_header_frames_are_read_if_the_server_answers_in_them(
+    protocol: str, each: int, answered: bool
+) -> None:
+    """Behind a header of 0-9, which brokers take, they are read without an answer, too."""
     for header in OPENINGS[protocol]:
         if not header.startswith(b"AMQP"):
             continue
         harness = ConnectionHarness()
         harness.send(0, header[:8], each=each)
-        harness.send(1, method091(10, 10, b"\0\x09" + bytes(300)), each=each)
+        if answered:
+            harness.send(1, method091(10, 10, b"\0\x09" + bytes(300)), each=each)
         harness.send(0, START_OK + HEARTBEAT, each=each)
         harness.finish()
         kinds = [one.frame.kind for one in harness.out if one.direction == 0]
-        if protocol == "amqp09":
+        if answered or protocol == "amqp09":
             assert kinds == ["header", "method", "heartbeat"]
             assert harness.connection.protocol == "amqp091"
         else:
             assert kinds == ["header"]
+
+
+@pytest.mark.parametrize("header", [b"AMQP\0\2\0\0", b"AMQP\1\1\0\0", b"AMQP\1\1\0\x0a"])
+@pytest.mark.parametrize("each", [0, 1, 8, 11])
+def test_frames_of_1_0_are_read_behind_another_header_if_the_server_answers_in_them(
+    header: bytes, each: int
+) -> None:
+    harness = ConnectionHarness()
+    harness.send(0, header, each=each)
+    harness.send(1, AMQP_HEADER + OPEN, each=each)
+    harness.send(0, OPEN + BEGIN, each=each)
+    harness.finish()
+    assert harness.names(0) == ["header", "open", "begin"]
+    assert harness.connection.protocol == "amqp10"
 
 
 @pytest.mark.parametrize(
