@@ -14,7 +14,7 @@ from amqpscope.rules.amqp091.set_up_refused import judge_answer
 from amqpscope.rules.amqp091.tuning import judge_tune, judge_tune_ok
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.endpoint import unreadable
-from amqpscope.tracking.amqp091.states import CONNECTION, HEADED, OPEN, OPENING, START, STILL_DUE
+from amqpscope.tracking.amqp091.states import CONNECTION, HEADED, OPEN, OPENING, START, STILL_DUE, UNREQUESTED
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     ConnectionOpen,
@@ -165,13 +165,19 @@ def channel_too_early(case: Case091) -> bool:
     Evidence: the peer's connection.open or connection.open-ok, and the peer's frames on channels other than 0
     Why it matters: No channels exist yet, and the other peer drops the connection.
     Silent when: the capture lacks octets of either peer, or when a set-up method was already sent out of
-    order. The rule reports the fault only once per connection.
+    order. A client that sends no connection.open at all is reported even if the server has sent
+    connection.open-ok. The rule reports the fault only once per connection.
     How to mend it: As a client, send frames on channels other than 0 only after connection.open. As a server,
     send frames on channels other than 0 only after connection.open-ok. Do not hand the connection to
     application threads before the set-up is complete.
     """
     view = case.view
-    if not case.me.whole or _OUT_OF_STEP in case.reported or (view.state == OPENING and case.me.by_client):
+    if not case.me.whole:
+        return False
+    if view.state == UNREQUESTED:
+        if not case.me.by_client:
+            return False
+    elif _OUT_OF_STEP in case.reported or (view.state == OPENING and case.me.by_client):
         return False
     before = "connection.open" if case.me.by_client else "connection.open-ok"
     found = case.found

@@ -14,7 +14,15 @@ from amqpscope.tracking.amqp091.consumers import Roster
 from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.set_up import Blocking, ConnectionEnd, Login, Tuning, VirtualHostOpen
-from amqpscope.tracking.amqp091.states import CHANNEL, CLIENT_HEADER, CLOSED, CONNECTION, OPEN, START
+from amqpscope.tracking.amqp091.states import (
+    CHANNEL,
+    CLIENT_HEADER,
+    CLOSED,
+    CONNECTION,
+    OPEN,
+    START,
+    UNREQUESTED,
+)
 from dissectors.amqp091.arguments import Method, MethodType
 from dissectors.amqp091.methods import (
     ChannelClose,
@@ -311,6 +319,9 @@ class ConnectionView:
             return
         if isinstance(method, ChannelOpen):
             if by_client:
+                if self.state == UNREQUESTED:
+                    # The client takes it for open, too.
+                    self.state = OPEN
                 self._open(number, method, end, packet, time)
             return
         channel = self.channel(number)

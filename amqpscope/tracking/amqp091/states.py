@@ -21,6 +21,8 @@ TUNED: Final = "TUNED"
 AGREED: Final = "AGREED"
 OPENING: Final = "OPENING"
 OPEN: Final = "OPEN"
+# The server has opened it, but the client has not requested that.
+UNREQUESTED: Final = "UNREQUESTED"
 
 # States of a channel, and of the closing of a connection; OPENING and OPEN are states of it, too.
 CLOSED: Final = "CLOSED"
@@ -67,8 +69,9 @@ CONNECTION: Final = Machine(
         (ANSWERED, CLIENT_OPEN): OPENING,
         (CHALLENGED, SERVER_TUNE): TUNED,
         (TUNED, CLIENT_OPEN): OPENING,
-        (AGREED, SERVER_OPEN_OK): OPEN,
-        (TUNED, SERVER_OPEN_OK): OPEN,
+        (AGREED, SERVER_OPEN_OK): UNREQUESTED,
+        (TUNED, SERVER_OPEN_OK): UNREQUESTED,
+        (UNREQUESTED, CLIENT_OPEN): OPEN,
     },
     {},
 )
@@ -84,6 +87,7 @@ STILL_DUE: Final[dict[str, str]] = {
     AGREED: "connection.open has not been sent yet",
     OPENING: "connection.open is not answered yet",
     OPEN: "the connection is open",
+    UNREQUESTED: "connection.open has not been sent yet",
 }
 """What a connection in each of these states waits for."""
 
