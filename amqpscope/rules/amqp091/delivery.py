@@ -114,6 +114,7 @@ def delivery_before_consume_ok(case: Case091, tag: str) -> None:
     consumer yet and cannot handle the delivery.
     Silent when: the basic.consume had no-wait set, or when an earlier consumer had the same consumer-tag. The
     rule is also silent when the capture lacks octets that were sent on the channel before the basic.deliver.
+    The rule reports the fault only once per consumer.
     How to mend it: Write basic.consume-ok to the channel before the consumer can receive messages from the
     queue. Make sure that no other thread writes a delivery before the basic.consume-ok.
     """

@@ -96,9 +96,10 @@ def chosen_frame_max_too_large(case: Case091, frame_max: i64, limit: i64) -> Non
     Evidence: the frame-max in connection.tune and in connection.tune-ok (0 means no limit)
     Why it matters: The client could send frames that the server does not accept, so the server drops the
     connection at once.
-    Silent when: connection.tune was not captured or sets no limit. The finding is reported as possible, not
-    as certain, when the client sends the value 0 and the server is neither RabbitMQ nor LavinMQ. Some servers
-    accept a frame-max of 0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
+    Silent when: connection.tune was not captured, sets no limit, or sets a limit below 4096. The finding is
+    reported as possible, not as certain, when the client sends the value 0 and the server is neither RabbitMQ
+    nor LavinMQ. Some servers accept a frame-max of 0 as "no limit of the client", but RabbitMQ and LavinMQ
+    refuse it.
     How to mend it: As frame-max in connection.tune-ok, take the smaller of the server's frame-max and
     the client's frame-max. If the client has no limit, send the server's frame-max.
     """
@@ -178,7 +179,9 @@ def judge_tune_ok(case: Case091, method: ConnectionTuneOk) -> None:
     limit = view.proposed.frame_max
     if 0 < method.frame_max < _FRAME_MIN:
         chosen_frame_max_too_small(case, method.frame_max)
-    elif limit > 0 and method.frame_max >= 0 and (method.frame_max == 0 or method.frame_max > limit):
+    elif (
+        limit >= _FRAME_MIN and method.frame_max >= 0 and (method.frame_max == 0 or method.frame_max > limit)
+    ):
         chosen_frame_max_too_large(case, method.frame_max, limit)
     limit = view.proposed.channel_max
     if limit > 0 and method.channel_max >= 0 and (method.channel_max == 0 or method.channel_max > limit):

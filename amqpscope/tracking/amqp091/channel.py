@@ -314,8 +314,12 @@ class Channel:
     ) -> None:
         if isinstance(method, BasicConsumeOk):
             if answered is not None:
-                self.consumers.confirm(answered.subject, readable(method.consumer_tag))
+                tag = readable(method.consumer_tag)
+                self.consumers.confirm(answered.subject, tag)
                 self._forgot()
+                if answered.subject and answered.subject != tag:
+                    # It may answer another basic.consume.
+                    self.lost()
         elif isinstance(method, BasicCancelOk):
             if answered is not None:
                 self.consumers.cancel_ok(answered.subject, answered.end)
@@ -359,8 +363,13 @@ class Channel:
         if consumer is None:
             # Whether it wants to be acknowledged is not known.
             self.deliveries.whole = False
+            if self.consumers.nameless:
+                # It may have this tag.
+                self.lost()
         elif not consumer.begun:
             consumer.begun = True
+            # If its basic.consume-ok is late, that is one fault.
+            consumer.ready = True
             self.beginning = tag
         if delivery.no_ack and consumer is not None and consumer.queue == REPLIES:
             return

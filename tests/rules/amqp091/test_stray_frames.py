@@ -69,6 +69,37 @@ def test_an_acknowledgement_of_no_delivery_may_be_meant_for_any() -> None:
     assert certain(d) == [("B-ACK-KNOWN", "client")]
 
 
+@pytest.mark.parametrize("tag", ["d", ""])
+def test_a_basic_consume_that_is_sent_twice_and_answered_once_accuses_no_later_consumer(tag: str) -> None:
+    d = on_a_channel()
+    d.client.method("basic.consume", queue="q", consumer_tag="c")
+    d.client.method("basic.consume", queue="q", consumer_tag="c")
+    d.server.method("basic.consume-ok", consumer_tag="c")
+    d.client.method("basic.consume", queue="p", consumer_tag=tag)
+    d.server.method("basic.consume-ok", consumer_tag=tag or "amq.ctag-1")
+    for _ in range(3):
+        d.server.deliver(consumer_tag=tag or "amq.ctag-1")
+    d.goodbye()
+    assert certain(d) == [("B-CTAG-UNIQUE", "client")]
+
+
+def test_a_late_basic_consume_ok_is_one_fault() -> None:
+    d = on_a_channel()
+    d.client.method("basic.consume", queue="q", consumer_tag="c")
+    for _ in range(3):
+        d.server.deliver(consumer_tag="c")
+    d.server.method("basic.consume-ok", consumer_tag="c")
+    d.goodbye()
+    assert certain(d) == [("B-DELIVER-EARLY", "server")]
+
+
+def test_a_client_cannot_keep_both_to_a_frame_max_that_is_too_small_and_to_the_smallest() -> None:
+    d = Dialogue091()
+    d.opened(tune={"frame_max": 4095}, tune_ok={"frame_max": 4096})
+    d.goodbye()
+    assert certain(d) == [("C-TUNE-FRAMEMAX-MIN", "server")]
+
+
 @pytest.mark.parametrize("wrong", [0, 1])
 @pytest.mark.parametrize("settle", ["ack", "nack", "reject"])
 def test_a_delivery_without_a_new_tag_may_be_settled_by_the_tag_that_is_due(wrong: int, settle: str) -> None:
