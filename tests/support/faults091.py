@@ -661,6 +661,17 @@ def method_on_a_channel_never_opened(peer: Peer091) -> Said | None:
 
 
 @breaks("CH-OPEN-FIRST")
+def transaction_on_a_channel_never_opened(peer: Peer091) -> Said | None:
+    number = never_opened(peer)
+    for channel in of_client(peer) if number else ():
+        if not channel.mode:
+            said = peer.say("tx.select", number)
+            peer.say("tx.commit", channel.number)
+            return said
+    return None
+
+
+@breaks("CH-OPEN-FIRST")
 def publish_on_a_channel_never_opened(peer: Peer091) -> Said | None:
     number = never_opened(peer)
     for channel in publishing(peer) if number else ():

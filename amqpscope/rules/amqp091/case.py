@@ -7,7 +7,7 @@ from amqpscope.model.records import Connection
 from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import ConnectionView
-from amqpscope.tracking.amqp091.endpoint import Endpoint091
+from amqpscope.tracking.amqp091.endpoint import ALL, CHANNEL, Endpoint091
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicAck,
@@ -17,6 +17,7 @@ from dissectors.amqp091.methods import (
     BasicPublish,
     BasicReject,
 )
+from dissectors.wire import i64
 
 __all__ = ["Case091"]
 
@@ -68,6 +69,13 @@ class Case091(Case):
             if frame.kind == "content-header" or frame.kind == "body":
                 found[channel.last_publish.exchange] = None
         return tuple(found)
+
+    def mislay(self, astray: i64) -> None:
+        """Nobody knows what the sender of this frame means by it. What the other peer does then may depend on
+        it, and so may later frames of the sender: on its channel, or on all if the channel does not exist.
+        """
+        self.astray = astray
+        self.me.disturb(self.record.frame.channel, ALL if self.channel is None else CHANNEL)
 
     def is_sure(self) -> bool:
         """Whether frames were found without a search, ever since the connection or the channel began.

@@ -67,13 +67,15 @@ def said_before_open(case: Case091) -> None:
     Evidence: the state of the channel (open or not)
     Why it matters: The method belongs to no channel. The specification tells the receiver to close the
     connection, which also ends all other channels.
-    Silent when: the capture lacks the start of the connection or any octets after the start.
+    Silent when: the capture lacks the start of the connection or any octets after the start. The rule is also
+    silent after the peer has sent a method on a channel that does not exist, and reports the fault only once
+    per channel.
     How to mend it: In a client, send channel.open before any other method on the channel number. In a server,
     send channel.open-ok before any other method, and use only channel numbers that the client has opened.
     """
     why = "which is not open" if case.channel is None else "for which channel.open-ok has not been sent yet"
     case.report(CH_OPEN_FIRST, f"{_what(case)}, {why}", CERTAIN, state_of(case))
-    case.astray = ALL
+    case.mislay(ALL)
 
 
 # When it is closed
@@ -90,7 +92,8 @@ def said_after_own_close(case: Case091, closing: CloseReason) -> None:
     Evidence: the frames that the peer sends on the channel after its channel.close
     Why it matters: The other peer answers channel.close and may give the channel number to a new channel. The
     new channel then receives frames that belong to the old channel.
-    Silent when: the capture lacks octets that were sent after the channel was opened.
+    Silent when: the capture lacks octets that were sent after the channel was opened. The rule reports the
+    fault only once per channel.
     How to mend it: Mark the channel as closing before channel.close is written, and send only
     channel.close-ok on the channel afterwards. Make other threads stop using the channel before it is
     closed.
@@ -102,7 +105,7 @@ def said_after_own_close(case: Case091, closing: CloseReason) -> None:
         state_of(case),
         [int(closing.packet)],
     )
-    case.astray = ALL
+    case.mislay(ALL)
 
 
 CH_CLOSE_DISCARD: Final = RULES.rule("CH-CLOSE-DISCARD", "MUST", "tier A")
@@ -147,7 +150,8 @@ def said_after_close_ok(case: Case091) -> None:
     Evidence: the frames that the peer sends on the channel after its channel.close-ok
     Why it matters: The channel has ended, and a new channel may get its number. Brokers answer a frame after
     channel.close-ok by closing the connection.
-    Silent when: the capture lacks octets that were sent after the channel was opened.
+    Silent when: the capture lacks octets that were sent after the channel was opened. The rule reports the
+    fault only once per channel.
     How to mend it: Make channel.close-ok the last frame on the channel: discard queued frames and block
     further sends before channel.close-ok is written. Applications must not use a channel object after
     the other peer has closed it.
@@ -162,7 +166,7 @@ def said_after_close_ok(case: Case091) -> None:
         state_of(case),
         [packet],
     )
-    case.astray = ALL
+    case.mislay(ALL)
 
 
 CH_CLOSEOK_UNSOLICITED: Final = RULES.rule(
@@ -189,7 +193,7 @@ def close_ok_of_nothing(case: Case091) -> None:
         CERTAIN,
         state_of(case),
     )
-    case.astray = ALL
+    case.mislay(ALL)
 
 
 CH_CLOSE_SOFT_CODE: Final = RULES.rule(

@@ -208,9 +208,8 @@ def method_of_the_other_peer(case: Case091, name: str) -> None:
     if case.me.whole:
         other = "server" if case.me.by_client else "client"
         case.report(F_METHOD_DIRECTION, f"the peer sends {name}, which only a {other} may send")
-        # Nobody knows which method is meant. Later frames of the sender may depend on it, too.
-        case.astray = ALL if case.channel is None else CHANNEL
-        case.me.disturb(case.record.frame.channel, case.astray)
+        # Nobody knows which method is meant.
+        case.mislay(ALL if case.channel is None else CHANNEL)
 
 
 # Rules whose problems cannot be judged by the octets alone.

@@ -10,6 +10,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.endpoint import CHANNEL
 from amqpscope.tracking.amqp091.requests import MethodRequest
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import ChannelFlowOk
@@ -39,7 +40,8 @@ def answer_to_nothing(case: Case091) -> None:
     Why it matters: The receiver may treat the reply as the answer to its next request of the same kind. After
     one reply too many or too few, the receiver assigns all later replies to the wrong requests. Some
     receivers close the connection with reply-code 503 (command-invalid).
-    Silent when: the capture lacks octets that were sent after the channel was opened.
+    Silent when: the capture lacks octets that were sent after the channel was opened. The rule is also silent
+    on a channel on which the peer has already sent such a reply.
     How to mend it: Send each reply method exactly once, and only for a request of the same channel that is
     still unanswered. Applications must not let several threads use one channel at the same time.
     """
@@ -50,6 +52,7 @@ def answer_to_nothing(case: Case091) -> None:
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
+    case.mislay(CHANNEL)
 
 
 CH_NOWAIT_SILENT: Final = RULES.rule(

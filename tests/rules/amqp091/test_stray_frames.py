@@ -83,6 +83,42 @@ def test_a_basic_consume_that_is_sent_twice_and_answered_once_accuses_no_later_c
     assert certain(d) == [("B-CTAG-UNIQUE", "client")]
 
 
+def test_an_answer_to_nothing_may_be_followed_by_what_it_allows() -> None:
+    d = on_a_channel()
+    d.channel(2)
+    d.server.method("confirm.select-ok")
+    d.client.publish()
+    d.server.method("basic.ack", delivery_tag=1)
+    d.server.method("tx.select-ok", 2)
+    d.ask("tx.commit", 2)
+    d.goodbye()
+    assert certain(d) == [("CH-SYNC-UNSOLICITED", "server")] * 2
+
+
+def test_a_channel_that_only_the_server_takes_for_open_is_one_fault() -> None:
+    d = on_a_channel()
+    d.client.open_channel(2)
+    for _ in range(3):
+        d.ask("basic.qos", 2, prefetch_count=1)
+    d.server.channel_open_ok(2)
+    d.goodbye()
+    assert certain(d) == [("CH-OPEN-FIRST", "server")]
+
+
+def test_a_closed_channel_that_is_used_again_is_one_fault() -> None:
+    d = on_a_channel()
+    d.channel(2)
+    d.server.close_channel(404)
+    d.client.channel_close_ok()
+    d.client.close_channel(channel=2)
+    for channel in (1, 2):
+        for _ in range(3):
+            d.client.method("basic.qos", channel, prefetch_count=1)
+    d.server.channel_close_ok(2)
+    d.goodbye()
+    assert certain(d) == [("CH-CLOSEOK-LAST", "client"), ("CH-CLOSE-SILENT", "client")]
+
+
 def test_a_late_basic_consume_ok_is_one_fault() -> None:
     d = on_a_channel()
     d.client.method("basic.consume", queue="q", consumer_tag="c")

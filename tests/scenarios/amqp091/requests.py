@@ -20,10 +20,10 @@ def answer_to_nothing(d: Dialogue091) -> None:
 @reported("a request is answered twice")
 def answered_twice(d: Dialogue091) -> None:
     d.opened()
-    d.channel(1)
+    d.channel(1, 2)
     d.qos(10)
     d.server.method("basic.qos-ok").breaks("CH-SYNC-UNSOLICITED")
-    d.client.flow_ok(True).breaks("CH-SYNC-UNSOLICITED")
+    d.client.flow_ok(True, 2).breaks("CH-SYNC-UNSOLICITED")
     d.goodbye()
 
 
