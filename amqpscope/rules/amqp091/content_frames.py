@@ -58,7 +58,8 @@ cause is two threads that use the same channel.
 Silent when: the sender closes the channel, or when the sender answers a close of the other peer. The rule is
 also silent when the capture lacks the method or octets between the method and the frame. The rule is also
 silent after a frame of the sender has broken the order of a content, until the sender's next method on the
-channel.
+channel. The rule is also silent when the sender has already sent a method with content that only the other
+peer may send, or that names a channel that is not open.
 How to mend it: Write the method, the content header and the body of a message under one lock, so that no
 other frame of the channel comes between them. Applications must not share a channel between threads without
 synchronization.
@@ -283,11 +284,15 @@ def body_of_no_octets(case: Case091) -> None:
 
 
 def lose_content(case: Case091) -> None:
-    """This frame is a method with content on a channel on which there can be none. Nobody knows on which
-    channel the content follows: wherever that is, it is the same fault.
+    """This frame is a method with content on a channel on which there can be none, or from the wrong peer.
+    Nobody knows whether a content follows, and on which channel: whatever does, it is the same fault.
     """
     peer = case.me.peer
-    case.reported |= {(peer, F_CONTENT_CH_NONZERO), (peer, F_HEADER_ORPHAN)}
+    case.reported |= {
+        (peer, F_CONTENT_CH_NONZERO),
+        (peer, F_CONTENT_HEADER_NEXT),
+        (peer, F_HEADER_ORPHAN),
+    }
 
 
 def _on_a_channel(case: Case091, problem: Problem) -> None:

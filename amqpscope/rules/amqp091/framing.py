@@ -210,6 +210,9 @@ def method_of_the_other_peer(case: Case091, name: str) -> None:
         case.report(F_METHOD_DIRECTION, f"the peer sends {name}, which only a {other} may send")
         # Nobody knows which method is meant.
         case.mislay(ALL if case.channel is None else CHANNEL)
+        method = case.record.frame.body
+        if isinstance(method, Method) and method.definition().content:
+            lose_content(case)
 
 
 # Rules whose problems cannot be judged by the octets alone.

@@ -200,6 +200,9 @@ class ChannelDeliveries:
         if tag != 0 and self.pointless_end < 0 and tag not in known:
             self.pointless_end = end
             self.pointless_packet = packet
+        if tag > self.last:
+            # How many it is meant to settle is not known.
+            self.whole = False
         settled: list[ConsumerDelivery] = known.take_up_to(tag)
         if self.counting or transacted:
             for delivery in settled:

@@ -252,6 +252,9 @@ class Publishes:
             spans.add(tag, tag)
             self.took(publish.end)
             return [publish]
+        if not 0 < tag <= self.count:
+            # How many it is meant to confirm is not known.
+            self.lost()
         publishes: list[Publish] = known.take_up_to(tag)
         size: i64 = len(publishes)
         if size == 0:

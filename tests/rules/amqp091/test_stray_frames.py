@@ -83,6 +83,40 @@ def test_a_basic_consume_that_is_sent_twice_and_answered_once_accuses_no_later_c
     assert certain(d) == [("B-CTAG-UNIQUE", "client")]
 
 
+def test_an_acknowledgement_of_more_than_was_delivered_may_be_meant_for_less() -> None:
+    d = on_a_channel()
+    d.consume("q", consumer_tag="c")
+    for _ in range(3):
+        d.server.deliver(consumer_tag="c")
+    d.client.ack(4097, multiple=True)
+    d.client.ack(1)
+    d.client.ack(2)
+    d.goodbye()
+    assert certain(d) == [("B-ACK-KNOWN", "client")]
+
+
+@pytest.mark.parametrize(("tag", "errors"), [(0, [("CF-TAG-NONZERO", "server")]), (4097, [])])
+def test_a_confirm_of_no_publish_may_be_meant_for_any(tag: int, errors: list[tuple[str, str]]) -> None:
+    """CF-SEQ-RANGE is a warning."""
+    d = on_a_channel()
+    d.ask("confirm.select")
+    for _ in range(3):
+        d.client.publish()
+    d.server.method("basic.ack", delivery_tag=tag, multiple=True)
+    for number in (1, 2, 3):
+        d.server.method("basic.ack", delivery_tag=number)
+    d.goodbye()
+    assert certain(d) == errors
+
+
+def test_a_method_of_the_other_peer_may_have_no_content() -> None:
+    d = on_a_channel()
+    d.client.method("basic.deliver", consumer_tag="c", delivery_tag=1, routing_key="q")
+    d.ask("basic.qos", prefetch_count=1)
+    d.goodbye()
+    assert certain(d) == [("F-METHOD-DIRECTION", "client")]
+
+
 def test_an_answer_to_nothing_may_be_followed_by_what_it_allows() -> None:
     d = on_a_channel()
     d.channel(2)
