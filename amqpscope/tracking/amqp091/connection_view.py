@@ -20,6 +20,7 @@ from amqpscope.tracking.amqp091.states import (
     CLOSED,
     CONNECTION,
     OPEN,
+    OPENING,
     START,
     UNREQUESTED,
 )
@@ -358,7 +359,8 @@ class ConnectionView:
             known.empty()
         channel = Channel(number, self.table.roster, self.counting)
         # A life that begins here is whole, whatever was missing before; the agreed limits may be unknown.
-        if self.blind:
+        if self.blind or (self.whole and self.state != OPEN and self.state != OPENING):
+            # While the connection is not open, nobody knows whether the server opens the channel.
             channel.lost()
         else:
             self.table.unharmed.append(channel)

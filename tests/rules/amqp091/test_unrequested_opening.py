@@ -1,6 +1,7 @@
-"""A server sends connection.open-ok although the client has sent no connection.open.
+"""A connection or a channel is opened before that is requested or possible.
 
-The server is out of order. The client is at fault only if it never sends connection.open.
+If the server sends connection.open-ok unasked, it is out of order. The client is at fault only if it never
+sends connection.open.
 """
 
 from __future__ import annotations
@@ -58,3 +59,18 @@ def test_a_client_that_goes_on_in_order_is_at_no_fault(
     then(d)
     d.goodbye()
     assert [(rule, peer) for rule, peer, _ in found(d)] == [("C-HS-ORDER-SERVER", "server")]
+
+
+def test_a_channel_that_is_opened_too_early_may_be_opened_again() -> None:
+    d = Dialogue091()
+    d.client.header()
+    d.client.open_channel(1)
+    d.server.start()
+    d.client.start_ok()
+    d.server.tune()
+    d.client.tune_ok()
+    d.client.open_connection()
+    d.server.connection_open_ok()
+    use(d)
+    d.goodbye()
+    assert [(rule, peer) for rule, peer, _ in found(d)] == [("C-HS-NO-CHANNEL", "client")]
