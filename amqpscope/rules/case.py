@@ -29,7 +29,7 @@ class Case:
 
     connection: where the frame is. record: the frame; at the end of a stream there is none. spot: what
     findings point at, if not at that frame. findings: all findings; found: how many of them this frame has
-    given. astray: how much the other peer does not know after the frame. Such a frame names a session, a
+    given. astray: how much is unknown of both peers after the frame. Such a frame names a session, a
     link, a channel or a delivery that does not exist, so nobody knows which one its sender means; the
     protocol defines the values, and 0 means nothing. pace: how evenly time has passed so far. doubtful: one
     peer may have accepted an RST that the other peer did not send, so that nothing is certain.

@@ -159,14 +159,14 @@ class Judge10(Judge):
             if not case.ledger.active:
                 case.ledger = Ledger()
             case.ledger.apply(me, record)
-        unread: i64 = NOTHING
+        unread = case.astray
         if frame.problems or frame.kind == "sasl" or me.layer == "SASL":
-            unread = doubted(frame, me.layer)
+            unread = max(unread, doubted(frame, me.layer))
         if unread > NOTHING or (frame.problems and obscure(frame)):
             self.send_unread(me, record, unread)
         else:
             me.send(record)
-        peer.deliver(record, max(unread, case.astray))
+        peer.deliver(record, unread)
         # The frame refers to the reader's buffer, which an idle connection would otherwise keep in memory.
         case.record = NO_RECORD
 
@@ -210,7 +210,8 @@ class Judge10(Judge):
         return error
 
     def send_unread(self, me: Endpoint10, record: FrameRecord, unread: i64) -> None:
-        """Process a frame that could not be read completely: later frames of this endpoint may depend on it.
+        """Process a frame that could not be read completely, or that names nothing that exists: later frames
+        of this endpoint may depend on it.
 
         Later frames of the peer may depend on it, too, once the peer can have received the frame.
         """

@@ -137,6 +137,8 @@ def handle_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
             {"handle": body.handle},
             [int(link.attachment.packet)],
         )
+        # A later frame with this handle may be meant for either link.
+        case.astray = SESSION
 
 
 L_ATTACH_IDC: Final = RULES.rule(

@@ -28,7 +28,6 @@ from amqpscope.rules.amqp10_draft2011.fields import RULES as _OF_FIELDS  # noqa:
 from amqpscope.rules.amqp10_draft2011.messages import RULES as _OF_MESSAGES  # noqa: F401
 from amqpscope.rules.amqp10_draft2011.sizes import RULES as _OF_SIZES  # noqa: F401
 from amqpscope.rules.context import Contexts
-from amqpscope.tracking.amqp10.endpoint_state import doubt
 from amqpscope.tracking.amqp10.legibility import SESSION
 from amqpscope.tracking.amqp10.link import UNKNOWN as NO_NUMBER
 from amqpscope.tracking.amqp10.link import LinkEnd
@@ -213,7 +212,6 @@ class JudgeDraft2011(Judge10):
             return
         self.next_ids[key] = int(nearest(value, expected)) + 1
         case.astray = SESSION
-        doubt(session)
 
     def judge_fragments(
         self, case: CaseDraft2011, link: LinkEnd, body: Transfer, sent: draft.Transfer
