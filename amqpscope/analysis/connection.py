@@ -56,7 +56,7 @@ from dissectors.wording import count, were
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 37
+_DUMP_VERSION: Final = 38
 
 
 class ConnectionAnalysis(FrameSink):

@@ -135,14 +135,15 @@ def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
 def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str) -> None:
     limits = session.outgoing.limits
     bound = limits.largest() if certainty == CERTAIN else limits.newest()
+    following = session.outgoing.least_id()
     case.report(
         rule,
-        f"the peer sends a transfer with transfer-id {raw(session.outgoing.next_id)}, but the other peer's "
+        f"the peer sends a transfer with transfer-id {raw(following)}, but the other peer's "
         f"incoming-window allows only transfer-ids before {raw(bound)}{why}",
         certainty,
         {
-            "next_outgoing_id": int(raw(session.outgoing.next_id)),
-            "remote_incoming_window": int(limits.newest() - session.outgoing.next_id),
+            "next_outgoing_id": int(raw(following)),
+            "remote_incoming_window": int(limits.newest() - following),
         },
         [int(limits.newest_packet())],
     )
@@ -190,20 +191,19 @@ def judge_transfer(case: Case10, session: SessionEnd) -> None:
         transfer_beyond_its_own_window(case, session)
     if len(limits) == 0:
         return
-    certainty = limits.judge(session.outgoing.next_id)
+    # If a flow has stated another id by mistake, the peer may count by either.
+    following = session.outgoing.least_id()
+    certainty = limits.judge(following)
     if certainty == LEGAL:
         return
     if certainty != CERTAIN:
         transfer_beyond_window(case, session, certainty)
-    elif session.outgoing.next_id < session.outgoing.hasty_limit:
+    elif following < session.outgoing.hasty_limit:
         if session.outgoing.hasty_bare:
             window_counted_from_nothing(case, session)
         else:
             window_counted_from_its_own_id(case, session)
-    elif (
-        session.outgoing.continued > 0
-        and session.outgoing.next_id - session.outgoing.continued < limits.newest()
-    ):
+    elif session.outgoing.continued > 0 and following - session.outgoing.continued < limits.newest():
         further_transfers_not_counted(case, session)
     else:
         transfer_beyond_window(case, session, certainty)

@@ -37,6 +37,8 @@ class OutgoingTransfers:
         self.initial_id: i64 = 0
         # The transfer-id of the next transfer.
         self.next_id: i64 = 0
+        # How far flows of this end have moved that id away from the number of its transfers: by mistake.
+        self.shift: i64 = 0
         # The first transfer-id beyond the peer's incoming-window.
         self.limits: PeerLimits = PeerLimits()
         # The first transfer-id beyond this end's own outgoing-window.
@@ -57,6 +59,7 @@ class OutgoingTransfers:
         if begin.next_outgoing_id is not None:
             self.initial_id = begin.next_outgoing_id
             self.next_id = self.initial_id
+            self.shift = 0
             if begin.outgoing_window is not None:
                 self.own_limit = self.initial_id + begin.outgoing_window
         self.limits.rebase(self.initial_id)
@@ -74,9 +77,19 @@ class OutgoingTransfers:
     def send_flow(self, flow: Flow) -> None:
         """This end sends a flow. What it says of its next-outgoing-id is taken for its own counter."""
         if flow.next_outgoing_id is not None:
-            self.next_id = nearest(flow.next_outgoing_id, self.next_id)
+            stated = nearest(flow.next_outgoing_id, self.next_id)
+            self.shift += stated - self.next_id
+            self.next_id = stated
         if flow.outgoing_window is not None and not self.own_reported:
             self.own_limit = self.next_id + flow.outgoing_window
+
+    def counted_id(self) -> i64:
+        """The transfer-id of the next transfer by the number of transfers, whatever flows have said."""
+        return self.next_id - self.shift
+
+    def least_id(self) -> i64:
+        """The transfer-id of the next transfer, or what it is by the other count if that is lower."""
+        return self.next_id - max(self.shift, 0)
 
     def receive_flow(self, flow: Flow, begun: bool, right: bool, end: i64, packet: i64) -> None:
         """This end receives the peer's flow. begun: it has sent its begin. right: the peer's own id fits."""
@@ -105,7 +118,7 @@ class OutgoingTransfers:
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (
-            (int(self.initial_id), int(self.next_id), self.limits.dump()),
+            (int(self.initial_id), int(self.next_id), int(self.shift), self.limits.dump()),
             (int(self.own_limit), self.own_reported),
             (int(self.hasty_limit), self.hasty_bare, int(self.continued), self.begin_known),
         )
@@ -115,7 +128,7 @@ class OutgoingTransfers:
         """The object of what `dump` returned."""
         transfers = OutgoingTransfers()
         ids, own, hasty = state
-        transfers.initial_id, transfers.next_id, limits = ids
+        transfers.initial_id, transfers.next_id, transfers.shift, limits = ids
         transfers.limits = PeerLimits.load(limits)
         transfers.own_limit, transfers.own_reported = own
         transfers.hasty_limit, transfers.hasty_bare, transfers.continued, transfers.begin_known = hasty

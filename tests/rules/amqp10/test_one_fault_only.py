@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from support import amqp10_encode as amqp
-from support.dialogue import MESSAGE, RECEIVER, SENDER, Dialogue
+from support.dialogue import RECEIVER, Dialogue
 from support.judged import judged
 
 from amqpscope.rules.catalogue import severity
@@ -67,6 +67,44 @@ def both_links_of_one_handle_are_detached(d: Dialogue) -> None:
     d.client.detach()
     d.client.detach()
     d.goodbye()
+
+
+@breaks("S-FLOW-NEXTOUT")
+def one_flow_states_a_larger_next_outgoing_id(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer()
+    d.client.flow(next_outgoing_id=4)
+    d.client.flow()
+    finish(d)
+
+
+@breaks("S-FLOW-NEXTOUT")
+def one_flow_states_a_lower_next_outgoing_id(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer()
+    d.client.flow(next_outgoing_id=0)
+    d.client.flow()
+    finish(d)
+
+
+@breaks("S-FLOW-NEXTOUT")
+def all_flows_state_a_larger_next_outgoing_id(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer()
+    d.client.flow(next_outgoing_id=4)
+    d.client.transfer()
+    d.client.flow(next_outgoing_id=5)
+    d.client.detach()
+    d.server.detach()
+    d.goodbye()
+
+
+@breaks("S-FLOW-NEXTOUT")
+def a_next_outgoing_id_beyond_the_window(d: Dialogue) -> None:
+    d.begun(server={"incoming_window": 10})
+    d.attached()
+    d.client.flow(next_outgoing_id=100)
+    finish(d)
 
 
 @pytest.mark.parametrize(
