@@ -596,12 +596,11 @@ def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) ->
             case.report(L_DC_SENDER, "a sender's flow has no delivery-count")
         return
     count = nearest(value, link.credit.count)
-    most = link.credit.count
-    if link.credit.drain_end != UNKNOWN and link.credit.drain_limit > most:
-        most = link.credit.drain_limit
-    least = link.credit.count - link.credit.uncounted
-    if link.open is not None:
-        least -= 1  # the specification does not say whether a delivery counts from its start or from its end
+    if link.credit.shift != 0 and count == link.credit.count + link.credit.shift:
+        # After a wrong flow the sender may go on with either count.
+        return
+    most = link.credit.most()
+    least = link.credit.least(link.open is not None)
     if count > most and count == link.credit.count + link.credit.continued:
         counting.pieces_counted(case, link, value)
     elif count > most or count < least:
@@ -681,7 +680,7 @@ L_DRAIN_STATE: Final = RULES.rule(
 )
 
 
-def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: bool) -> None:
+def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender answers drain=true with a flow whose link-credit is not 0, or whose delivery-count has not
     advanced far enough.
 
@@ -691,10 +690,11 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
     Evidence: the sender's flow after a receiver's flow with drain=true
     Why it matters: A drained link has no link-credit left. The receiver goes on waiting for the rest of the
     credit to be used up.
-    Silent when: the capture lacks octets that were sent after the attach. The finding is reported as
-    possible, not as certain, when the link-credit that is left may belong to another grant of link-credit.
-    The finding is reported as possible, not as certain, when deliveries were aborted or resumed, or are
-    incomplete, because the specification does not say whether such deliveries use credit.
+    Silent when: the capture lacks octets that were sent after the attach, or when the flow has a wrong
+    delivery-count. The finding is reported as possible, not as certain, when the link-credit that is left may
+    belong to another grant of link-credit. The finding is reported as possible, not as certain, when
+    deliveries were aborted or resumed, or are incomplete, because the specification does not say whether such
+    deliveries use credit.
     How to mend it: When you drain a link, add all remaining link-credit to delivery-count and set link-credit
     to 0. Send both new values in one flow.
     """
@@ -716,7 +716,7 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
                 POSSIBLE if newer else CERTAIN,
                 evidence,
             )
-    elif body.link_credit == 0 and body.drain and right and limits.ends[0] <= link.credit.drain_end:
+    elif body.link_credit == 0 and body.drain and limits.ends[0] <= link.credit.drain_end:
         least = min(limits.bounds)
         if count < least:
             sure = link.credit.uncounted == 0 and link.open is None
@@ -736,7 +736,8 @@ def judge_flow(case: Case10, link: LinkEnd, body: Flow) -> None:
         before = case.found
         sender_with_other_delivery_count(case, link, body)
         found = case.found
-        drained_with_credit_left(case, link, body, found == before)
+        if found == before:
+            drained_with_credit_left(case, link, body)
         if case.found == found and (found > before or not counting.judge_stated_credit(case, link, body)):
             sender_with_credit_of_its_own(case, link, body)
         sender_with_drain_of_its_own(case, link, body)

@@ -47,6 +47,8 @@ class SenderCredit:
         self.anew: i64 = 0
         # Transfers that were not the first of their delivery.
         self.continued: i64 = 0
+        # How far a wrong count that the sender's newest flow stated is from its own count.
+        self.shift: i64 = 0
         # The limit that the newest flow without delivery-count would set, counted from the count then.
         self.bare_limit: i64 = UNKNOWN
         # The delivery-count that the sender's newest flow stated.
@@ -73,6 +75,7 @@ class SenderCredit:
         self.uncounted = 0
         self.continued = 0
         self.anew = 0
+        self.shift = 0
         self.offered = UNKNOWN
         if initial_count is not None:
             self.count = initial_count
@@ -83,14 +86,32 @@ class SenderCredit:
         if self.drain_limit < UNBASED // 2:
             self.drain_limit = self.limits.largest()
 
-    def send_flow(self, flow: Flow) -> None:
-        """The sender sends a flow. It may raise its delivery-count by one, to drain the link."""
+    def most(self) -> i64:
+        """The largest delivery-count that the sender may state now."""
+        if self.drain_end != UNKNOWN and self.drain_limit > self.count:
+            return self.drain_limit
+        return self.count
+
+    def least(self, under_way: bool) -> i64:
+        """The lowest delivery-count that the sender may state now. under_way: a delivery is not complete."""
+        # The specification does not say whether a delivery counts from its start or from its end.
+        return self.count - self.uncounted - (1 if under_way else 0)
+
+    def send_flow(self, flow: Flow, whole: bool, under_way: bool) -> None:
+        """The sender sends a flow. It may raise its delivery-count by one, to drain the link.
+
+        whole: all its deliveries were seen, so that a count above the most it may state is wrong. under_way:
+        a delivery is not complete.
+        """
         if flow.available is not None:
             self.offered = flow.available
         if flow.delivery_count is not None:
             count = nearest(flow.delivery_count, self.count)
-            if count > self.count:
+            self.shift = 0
+            if count > self.count and (count <= self.most() or not whole):
                 self.count = count
+            elif count > self.count or count < self.least(under_way):
+                self.shift = count - self.count
             self.stated_limit = UNKNOWN
             if flow.link_credit is not None and len(self.limits) == 1:
                 # It can have known of one grant only: this is counted from that.
@@ -142,7 +163,7 @@ class SenderCredit:
             (int(self.count), self.limits.dump(), self.read, int(self.offered)),
             (self.drain, int(self.drain_end), int(self.drain_limit)),
             (int(self.uncounted), int(self.anew), int(self.continued), int(self.bare_limit)),
-            (int(self.stated_count), int(self.stated_limit), int(self.stated_end)),
+            (int(self.stated_count), int(self.stated_limit), int(self.stated_end), int(self.shift)),
         )
 
     @staticmethod
@@ -154,7 +175,7 @@ class SenderCredit:
         credit.limits = PeerLimits.load(limits)
         credit.drain, credit.drain_end, credit.drain_limit = drain
         credit.uncounted, credit.anew, credit.continued, credit.bare_limit = deliveries
-        credit.stated_count, credit.stated_limit, credit.stated_end = stated
+        credit.stated_count, credit.stated_limit, credit.stated_end, credit.shift = stated
         return credit
 
 

@@ -250,7 +250,7 @@ class LinkEnd:
         """This end sends a flow for the link."""
         self.echo = NO_ECHO
         if self.sender:
-            self.credit.send_flow(flow)
+            self.credit.send_flow(flow, self.whole, self.open is not None)
 
     def is_drained_by(self, flow: Flow) -> bool:
         """Whether this end lawfully gives back credit with a flow of its own that has drain."""

@@ -40,7 +40,7 @@ def finish(d: Dialogue) -> None:
     """The client sends two messages more, and both leave the link."""
     d.client.transfer()
     d.client.transfer()
-    d.client.flow(handle=0)
+    d.client.flow(handle=0, link_credit=10 - d.client.handles[0, 0].count)
     d.client.detach()
     d.server.detach()
     d.goodbye()
@@ -105,6 +105,37 @@ def a_next_outgoing_id_beyond_the_window(d: Dialogue) -> None:
     d.attached()
     d.client.flow(next_outgoing_id=100)
     finish(d)
+
+
+@breaks("L-DC-SENDER")
+def one_flow_of_a_sender_states_a_larger_delivery_count(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer()
+    d.client.flow(handle=0, delivery_count=10, link_credit=0)
+    finish(d)
+
+
+@breaks("L-DC-SENDER")
+def all_flows_of_a_sender_state_a_larger_delivery_count(d: Dialogue) -> None:
+    d.linked(credit=9)
+    d.client.transfer()
+    d.client.flow(handle=0, delivery_count=3, link_credit=6)
+    d.client.transfer()
+    d.client.flow(handle=0, delivery_count=4, link_credit=5)
+    d.client.detach()
+    d.server.detach()
+    d.goodbye()
+
+
+@breaks("L-DC-SENDER")
+def sender_drains_beyond_its_credit(d: Dialogue) -> None:
+    d.linked(credit=4)
+    d.server.flow(handle=0, link_credit=4, drain=True)
+    d.client.flow(handle=0, delivery_count=8, link_credit=1, drain=True)
+    d.client.flow(handle=0, delivery_count=4, link_credit=0, drain=True)
+    d.client.detach()
+    d.server.detach()
+    d.goodbye()
 
 
 @pytest.mark.parametrize(
