@@ -7,7 +7,8 @@ session or connection ends, in the middle has none either.
 
 After lost octets, after a frame that does not decode, a transfer that does not where it matters
 here, and where the start was not captured, a transfer may continue a delivery whose first one was
-not seen; it may repeat all that the first one says. On such a link nothing is taken for the whole
+not seen; it may repeat all that the first one says. So may one on no link, one behind a detach or an end in
+mid-delivery, and one behind a begin on a channel in use. On such a link nothing is taken for the whole
 of a message before an attach or the end of a delivery was seen. Of a delivery whose first octets
 are not there none are kept: it is unknown where its sections begin.
 
@@ -28,7 +29,7 @@ from dissectors.wire import i64
 
 __all__ = ["MessageAssembler", "begins_message"]
 
-_DUMP_VERSION: Final = 3
+_DUMP_VERSION: Final = 4
 
 # Octets up to which the parts of a message are joined: enough to make a part's own cost small.
 _SMALL_PART: Final = 2048
@@ -65,10 +66,11 @@ class MessageAssembler(Assembler):
         super().__init__()
         self._open: dict[int, _Delivery] = {}
         self._kept: i64 = 0
-        # After lost octets, or a missing start: the links of which it is known where a delivery begins.
+        # Octets were lost, or the start is missing: there may be links that are not known.
         self._gap: bool = False
-        # In a dict, as an empty one takes a third of an empty set, for every connection.
-        self._between: dict[int, None] = {}
+        # The links of which it is known where a delivery begins, by channel and handle. Without a gap these are
+        # all that are attached. In a dict, as an empty one takes a third of an empty set, for every connection.
+        self._known: dict[int, None] = {}
 
     def joined_midstream(self) -> None:
         """The frames before the first one were not captured."""
@@ -88,14 +90,22 @@ class MessageAssembler(Assembler):
                 self._doubt(int(frame.channel))
                 return None
             return self._transfer(frame, body)
-        if isinstance(body, (Attach, Detach)):
+        if isinstance(body, Attach):
             if body.handle is not None:
                 key = (int(frame.channel) << 32) | body.handle
-                self._forget(key)
-                if self._gap:
+                free = key not in self._open
+                self._leave(key)
+                if free:
                     self._over(key)
-        elif isinstance(body, (Begin, End)):
-            self._forget_channel(int(frame.channel))
+        elif isinstance(body, Detach):
+            if body.handle is not None:
+                self._leave((int(frame.channel) << 32) | body.handle)
+        elif isinstance(body, Begin):
+            if any(key >> 32 == frame.channel for key in (*self._open, *self._known)):
+                # Which of the two sessions transfers are for is not known.
+                self._doubt(int(frame.channel))
+        elif isinstance(body, End):
+            self._end(int(frame.channel))
         elif frame.name == "skipped" or frame.name == "undecodable":
             self._doubt(int(frame.channel))
         return None
@@ -120,6 +130,9 @@ class MessageAssembler(Assembler):
             elif delivery.delivery_id < 0:
                 delivery.delivery_id = delivery_id
         if delivery is None:
+            if self._known and not self._gap and key not in self._known:
+                # On no link: it may belong to a delivery of any link.
+                self._doubt(-1)
             if last and not transfer.aborted:
                 return self._single(frame, transfer, key)
             first = self._first(transfer, key)
@@ -169,21 +182,23 @@ class MessageAssembler(Assembler):
 
     def _first(self, transfer: Transfer, key: int) -> bool:
         """Whether a transfer surely begins a message, where no delivery is under way."""
-        if self._gap and key not in self._between:
+        if self._gap and key not in self._known:
             return False
         return not transfer.resume or _from_start(transfer)
 
     def _over(self, key: int) -> None:
         """No delivery is under way on a link: the next transfer begins one."""
-        if len(self._between) < MAX_OPEN_DELIVERIES:
-            self._between[key] = None
+        if len(self._known) < MAX_OPEN_DELIVERIES:
+            self._known[key] = None
+        elif key not in self._known:
+            self._gap = True
 
     def _start(self, key: int, delivery: _Delivery) -> None:
         if len(self._open) >= MAX_OPEN_DELIVERIES:
             oldest = next(iter(self._open))
             self._forget(oldest)
             self._gap = True
-            self._between.pop(oldest, None)
+            self._known.pop(oldest, None)
         self._open[key] = delivery
 
     def _forget(self, key: int) -> None:
@@ -191,14 +206,22 @@ class MessageAssembler(Assembler):
         if delivery is not None:
             self._kept -= delivery.kept
 
-    def _forget_channel(self, channel: int) -> None:
-        for key in [key for key in self._open if key >> 32 == channel]:
+    def _leave(self, key: int) -> None:
+        """A link is over. The rest of the delivery under way on it may follow all the same."""
+        if key in self._open:
+            self._gap = True
             self._forget(key)
+        self._known.pop(key, None)
+
+    def _end(self, channel: int) -> None:
+        """A session is over, and so are its links."""
+        for key in [key for key in (*self._open, *self._known) if key >> 32 == channel]:
+            self._leave(key)
 
     def _doubt(self, channel: int) -> None:
         """Transfers may have been missed, on this channel or (-1) on any."""
         self._gap = True
-        self._between = {key: None for key in self._between if channel >= 0 and key >> 32 != channel}
+        self._known = {key: None for key in self._known if channel >= 0 and key >> 32 != channel}
         for key, delivery in self._open.items():
             if channel < 0 or key >> 32 == channel:
                 delivery.whole = False
@@ -218,7 +241,7 @@ class MessageAssembler(Assembler):
             )
             for key, d in self._open.items()
         )
-        return (_DUMP_VERSION, self._gap, deliveries, tuple(sorted(self._between)))
+        return (_DUMP_VERSION, self._gap, deliveries, tuple(sorted(self._known)))
 
     @staticmethod
     def load(state: tuple[object, ...]) -> "MessageAssembler":
@@ -229,7 +252,7 @@ class MessageAssembler(Assembler):
         assembler._gap = bool(state[1])
         deliveries, between = state[2], state[3]
         assert isinstance(deliveries, tuple) and isinstance(between, tuple)
-        assembler._between = dict.fromkeys(between)
+        assembler._known = dict.fromkeys(between)
         for key, delivery_id, message_format, whole, growing, octets, size in deliveries:
             delivery = _Delivery(delivery_id, message_format, whole, growing)
             delivery.add(octets)

@@ -142,7 +142,7 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     Why it matters: The two peers match their sessions by remote-channel. With a wrong remote-channel, the
     other peer matches the wrong sessions or none.
     Silent when: octets of the other peer were not captured, or when the other peer has sent begin twice on
-    the channel.
+    the channel. The rule is also silent when another rule reports the begin.
     Possible because: The {other} has begun a session on a channel above the channel-max of the {peer}. The
     capture does not show which channel the {other} means.
     How to mend it: Set remote-channel to the channel on which the other peer's begin arrived, and answer each
@@ -267,7 +267,8 @@ def judge_begin(case: Case10, body: Begin) -> None:
     """Judge a begin."""
     _remember_begin_beside_the_one_to_answer(case, body)
     begin_on_used_channel(case)
-    remote_channel_of_no_begin(case, body)
+    if case.found == 0:
+        remote_channel_of_no_begin(case, body)
     channel_that_is_not_the_lowest(case, body)
 
 

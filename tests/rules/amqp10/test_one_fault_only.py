@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from support import amqp10_encode as amqp
-from support.dialogue import RECEIVER, Dialogue
+from support.dialogue import MESSAGE, RECEIVER, SENDER, Dialogue
 from support.judged import judged
 
 from amqpscope.rules.catalogue import severity
@@ -135,6 +135,102 @@ def sender_drains_beyond_its_credit(d: Dialogue) -> None:
     d.client.flow(handle=0, delivery_count=4, link_credit=0, drain=True)
     d.client.detach()
     d.server.detach()
+    d.goodbye()
+
+
+PARTS = (MESSAGE[:3], MESSAGE[3:5], MESSAGE[5:])
+
+
+def in_parts(d: Dialogue, stray: int, **place: int) -> None:
+    """A message in three transfers, of which one (`stray`) stands in another place."""
+    d.linked()
+    for number, part in enumerate(PARTS):
+        fields = {"delivery_id": 0, "delivery_tag": b"t", "message_format": 0} if number == 0 else {}
+        where = {"handle": 0, **(place if number == stray else {})}
+        channel = where.pop("channel", 0)
+        d.client.frame(amqp.transfer(**where, **fields, more=number < 2), part, channel=channel)
+    d.client.frame(first_transfer(1), MESSAGE)
+    d.server.disposition(0, 1)
+    d.client.frame(amqp.flow(**{**WINDOWS, "next_outgoing_id": 4}))
+    d.client.detach()
+    d.server.detach()
+    d.goodbye()
+
+
+@breaks("L-UNATTACHED-TRANSFER")
+def first_part_of_a_message_on_another_handle(d: Dialogue) -> None:
+    in_parts(d, 0, handle=9)
+
+
+@breaks("L-UNATTACHED-TRANSFER")
+def middle_of_a_message_on_another_handle(d: Dialogue) -> None:
+    in_parts(d, 1, handle=9)
+
+
+@breaks("L-UNATTACHED-TRANSFER")
+def last_part_of_a_message_on_another_handle(d: Dialogue) -> None:
+    in_parts(d, 2, handle=9)
+
+
+@breaks("S-BEGIN-FIRST")
+def first_part_of_a_message_on_another_channel(d: Dialogue) -> None:
+    in_parts(d, 0, channel=9)
+
+
+@breaks("S-BEGIN-FIRST")
+def last_part_of_a_message_on_another_channel(d: Dialogue) -> None:
+    in_parts(d, 2, channel=9)
+
+
+@breaks("S-BEGIN-REUSE")
+def begin_in_the_middle_of_a_message(d: Dialogue) -> None:
+    d.linked()
+    d.client.frame(first_transfer(more=True), MESSAGE[:3])
+    d.client.frame(amqp.begin(next_outgoing_id=1, incoming_window=2048, outgoing_window=2048))
+    d.client.frame(amqp.transfer(handle=0), MESSAGE[3:])
+    d.client.frame(first_transfer(1), MESSAGE)
+    d.goodbye()
+
+
+@breaks("S-BEGIN-REUSE", "server")
+def answering_begin_sent_twice(d: Dialogue) -> None:
+    d.begun()
+    d.server.frame(
+        amqp.begin(remote_channel=0, next_outgoing_id=0, incoming_window=2048, outgoing_window=2048)
+    )
+    d.goodbye()
+
+
+@breaks("L-UNATTACHED-DETACH")
+def detach_of_another_handle(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer()
+    d.client.frame(amqp.detach(handle=5, closed=True))
+    d.client.attach(name="next")
+    d.server.attach(RECEIVER, name="next")
+    d.goodbye()
+
+
+@breaks("S-BEGIN-FIRST")
+def end_of_another_channel(d: Dialogue) -> None:
+    d.linked()
+    d.client.frame(amqp.end(), channel=5)
+    d.server.end_session()
+    d.client.begin()
+    d.server.begin()
+    d.goodbye()
+
+
+@breaks("S-BEGIN-FIRST")
+def attach_on_another_channel(d: Dialogue) -> None:
+    d.begun()
+    d.client.frame(
+        amqp.attach(name="q", handle=0, role=SENDER, initial_delivery_count=0, target=amqp.target(address="q")),
+        channel=5,
+    )
+    d.server.attach(RECEIVER)
+    d.server.frame(amqp.flow(**WINDOWS, handle=0, link_credit=5))
+    d.client.frame(first_transfer(), MESSAGE)
     d.goodbye()
 
 
