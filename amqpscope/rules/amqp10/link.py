@@ -7,7 +7,7 @@ from amqpscope.rules.amqp10 import attachment, counting
 from amqpscope.rules.amqp10.case import Case10, attach_read
 from amqpscope.rules.amqp10.delivery import D_TAG_LEN
 from amqpscope.rules.declaration import Rules
-from amqpscope.tracking.amqp10.legibility import SESSION
+from amqpscope.tracking.amqp10.legibility import LINKS, SESSION
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import HANDLE, SEND_ATTACH, SEND_DETACH, SEND_FRAME
@@ -104,7 +104,8 @@ def _unattached(case: Case10, session: SessionEnd, handle: int, action: str, rul
             CERTAIN,
             {"handle": handle, "attached_handles": sorted(session.handles)[:16]},
         )
-        case.astray = SESSION
+        # A transfer or a flow attaches no link and detaches none, whichever link its sender means.
+        case.astray = SESSION if action == SEND_DETACH else LINKS
 
 
 L_HANDLE_INUSE: Final = RULES.rule(

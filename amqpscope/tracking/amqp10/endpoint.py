@@ -218,6 +218,7 @@ class Endpoint10(Receiving):
             return
         link = session.handles.get(transfer.handle)
         if link is None:
+            session.outgoing.send_stray()
             if transfer.delivery_id is not None and session.sent.last != UNKNOWN:
                 # Whatever it is sent for, the next id in turn is used up.
                 following: i64 = session.sent.last + 1

@@ -11,7 +11,7 @@ from typing import Any
 
 from amqpscope.tracking.amqp10.channels import NO_CHANNELS, Channels
 from amqpscope.tracking.amqp10.headers import Headers
-from amqpscope.tracking.amqp10.legibility import ALL, LINK, SESSION
+from amqpscope.tracking.amqp10.legibility import ALL, LINK, LINKS, SESSION
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.opening import Closing, Opening
 from amqpscope.tracking.amqp10.own_stream import OwnStream
@@ -144,6 +144,8 @@ class EndpointState(Recipient):
             self.lost()
         elif doubted == SESSION and session is not None:
             doubt(session)
+        elif doubted == LINKS and session is not None:
+            doubt_links(session)
         elif doubted == LINK and link is not None:
             link.whole = False
 
@@ -220,6 +222,11 @@ def _open(state: object) -> Open | None:
 def doubt(session: SessionEnd) -> None:
     """What was not seen on a session may have been said."""
     session.whole = False
+    doubt_links(session)
+
+
+def doubt_links(session: SessionEnd) -> None:
+    """What was not seen on the links of a session may have been said."""
     # A link whose name another one has taken over is known by its handle only.
     for links in (session.links, session.handles, session.peer_handles, session.freed):
         for link in links.values():

@@ -5,6 +5,7 @@ session has ids and windows of its own. Which fields these are, the paths of the
 
     ALL       the frame does not decode; it may have begun a session, or attached a control link
     SESSION   ids, windows, which deliveries there are and which of them are settled; which link a handle is
+    LINKS     what LINK is, of any link of the session
     LINK      credit, what is unsettled, how the link was attached or detached
     NOTHING   what is only kept as it was said: None stands there, and rules ask whether it was read
 
@@ -31,12 +32,13 @@ from dissectors.amqp10.values import Raw
 from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["ALL", "LINK", "NOTHING", "SESSION", "doubted", "name_of", "obscure"]
+__all__ = ["ALL", "LINK", "LINKS", "NOTHING", "SESSION", "doubted", "name_of", "obscure"]
 
 NOTHING: Final = 0
 LINK: Final = 1
-SESSION: Final = 2
-ALL: Final = 3
+LINKS: Final = 2
+SESSION: Final = 3
+ALL: Final = 4
 
 # The fields by which a frame is found its place, or which more depends on than the link.
 _ATTACHES: Final = ("name", "handle", "role")

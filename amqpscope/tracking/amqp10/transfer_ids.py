@@ -37,7 +37,7 @@ class OutgoingTransfers:
         self.initial_id: i64 = 0
         # The transfer-id of the next transfer.
         self.next_id: i64 = 0
-        # How far flows of this end have moved that id away from the number of its transfers: by mistake.
+        # How far that id is from what it is if wrong flows of this end, and transfers on no link, do not count.
         self.shift: i64 = 0
         # The first transfer-id beyond the peer's incoming-window.
         self.limits: PeerLimits = PeerLimits()
@@ -83,8 +83,12 @@ class OutgoingTransfers:
         if flow.outgoing_window is not None and not self.own_reported:
             self.own_limit = self.next_id + flow.outgoing_window
 
+    def send_stray(self) -> None:
+        """This end has sent a transfer on no link, which it may not count."""
+        self.shift += 1
+
     def counted_id(self) -> i64:
-        """The transfer-id of the next transfer by the number of transfers, whatever flows have said."""
+        """The transfer-id of the next transfer if wrong flows and transfers on no link do not count."""
         return self.next_id - self.shift
 
     def least_id(self) -> i64:
