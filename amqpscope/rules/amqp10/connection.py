@@ -54,11 +54,12 @@ def first_frame_is_not_open(case: Case10) -> None:
     Evidence: the first AMQP frame in each direction
     Why it matters: The open carries the limits on which all other frames depend. Without the open, the other
     peer cannot process the frame and may close the connection.
-    Silent when: the start of the peer's stream was not captured.
+    Silent when: the start of the peer's stream was not captured, or when a frame before the open was already
+    reported.
     How to mend it: Send open directly after the AMQP protocol header, and hold back all other frames until
     the open has been written.
     """
-    case.report(
+    case.report_once(
         C_OPEN_FIRST, f"the peer sends {case.record.frame.name} before its own open", CERTAIN, _state(case)
     )
 
@@ -76,11 +77,12 @@ def close_before_open(case: Case10) -> None:
     Evidence: a close that the peer sends as its first frame
     Why it matters: A peer must identify itself by its own open first, even when it refuses the other peer's
     open. The other peer perhaps does not process a close without an open.
-    Silent when: the start of the peer's stream was not captured.
+    Silent when: the start of the peer's stream was not captured, or when a frame before the open was already
+    reported.
     How to mend it: To refuse a connection, send your own open first, and then a close with the error. On
     every error path that can run before the open is sent, send first open and then close.
     """
-    case.report(C_CLOSE_AFTEROPEN, "the peer sends close before its own open", CERTAIN, _state(case))
+    case.report_once(C_CLOSE_AFTEROPEN, "the peer sends close before its own open", CERTAIN, _state(case))
 
 
 C_EMPTY_AFTEROPEN: Final = RULES.rule(
@@ -96,10 +98,18 @@ def empty_frame_before_open(case: Case10) -> None:
     Evidence: an empty frame that the peer sends before its open
     Why it matters: An empty frame only keeps an established connection alive, but the first frame must be the
     open. The other peer may close the connection.
-    Silent when: the start of the peer's stream was not captured.
+    Silent when: the start of the peer's stream was not captured, or when a frame before the open was already
+    reported.
     How to mend it: Start the heartbeat timer only after your own open has been written.
     """
-    case.report(C_EMPTY_AFTEROPEN, "the peer sends an empty frame before its own open")
+    case.report_once(C_EMPTY_AFTEROPEN, "the peer sends an empty frame before its own open", CERTAIN, {})
+
+
+def open_is_missing(case: Case10, peer: str) -> bool:
+    """Whether a finding says already that this peer sends frames before its open."""
+    return any(
+        (peer, rule) in case.reported for rule in (C_OPEN_FIRST, C_CLOSE_AFTEROPEN, C_EMPTY_AFTEROPEN)
+    )
 
 
 # The inputs of the table `CONNECTION` that frames are; all others are any frame.
@@ -122,6 +132,8 @@ def _judge_illegal(case: Case10) -> bool:
     elif me.layer != "AMQP 1.0" or name == "open" or (frame.problems and frame.garbled()):
         # The performative of a garbled frame is uncertain.
         return False
+    elif open_is_missing(case, me.peer):
+        return True
     elif name == "close":
         close_before_open(case)
     elif name == "empty":
@@ -238,7 +250,7 @@ def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
     Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 512
     octets. The receiver may close the connection.
     Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
-    captured.
+    captured. The rule is also silent when the other peer itself sends frames before its open.
     How to mend it: Before the other peer's open has arrived, send no frame of more than 512 octets.
     """
     limit = case.least_max_frame_size
@@ -247,6 +259,12 @@ def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
         "are allowed"
     )
     case.report(C_PIPE_SIZE, message, CERTAIN, {"frame_size": int(size)})
+
+
+def _pipelines(case: Case10) -> bool:
+    """Whether a peer that has not received the other peer's open still has to wait for it."""
+    me = case.me
+    return me.whole and me.layer == "AMQP 1.0" and not open_is_missing(case, case.peer.peer)
 
 
 def _judge_size(case: Case10, size: i64) -> None:
@@ -260,7 +278,7 @@ def _judge_size(case: Case10, size: i64) -> None:
         if limit is not None and least <= limit < size:
             # Without the other peer's open the limit would have been even smaller.
             frame_larger_than_agreed(case, size, limit)
-    elif me.whole and me.layer == "AMQP 1.0":
+    elif _pipelines(case):
         if case.record.frame.name == "open":
             open_larger_than_512_octets(case, size)
         else:
@@ -451,7 +469,7 @@ def _judge_channel(case: Case10) -> bool:
         if limit is not None and case.record.frame.channel > limit:
             channel_beyond_agreed(case, limit)
             return True
-    elif me.whole and me.layer == "AMQP 1.0":
+    elif _pipelines(case):
         if name == "empty":
             pipelined_empty_frame_off_channel_0(case)
         elif name == "close":
