@@ -51,7 +51,8 @@ class SaslExchange:
         elif isinstance(body, SaslChallenge):
             self.challenges += 1
         elif isinstance(body, SaslResponse):
-            self.challenges -= 1
+            # A response that answers none uses up none of those that follow.
+            self.challenges = max(self.challenges - 1, 0)
         elif isinstance(body, SaslOutcome):
             self.outcome = body
 

@@ -138,6 +138,14 @@ def sender_drains_beyond_its_credit(d: Dialogue) -> None:
     d.goodbye()
 
 
+@breaks("L-UNATTACHED-TRANSFER")
+def transfer_on_no_link_that_its_sender_does_not_count(d: Dialogue) -> None:
+    d.linked()
+    d.client.frame(first_transfer(0, handle=9), MESSAGE)
+    d.client.flow(next_outgoing_id=0)
+    finish(d)
+
+
 PARTS = (MESSAGE[:3], MESSAGE[3:5], MESSAGE[5:])
 
 
@@ -232,6 +240,56 @@ def attach_on_another_channel(d: Dialogue) -> None:
     d.server.frame(amqp.flow(**WINDOWS, handle=0, link_credit=5))
     d.client.frame(first_transfer(), MESSAGE)
     d.goodbye()
+
+
+@breaks("C-OPEN-FIRST", "server")
+def open_never_sent(d: Dialogue) -> None:
+    d.headers()
+    d.client.open()
+    d.client.begin()
+    d.server.begin()
+    d.client.attach(SENDER)
+    d.server.attach(RECEIVER)
+    d.server.flow(handle=0)
+    d.server.empty()
+    d.client.transfer(amqp.data(bytes(600)))
+    d.client.begin(7)
+    d.server.begin(7)
+    d.goodbye()
+
+
+@breaks("C-EMPTY-AFTEROPEN", "server")
+def empty_frames_and_a_close_without_an_open(d: Dialogue) -> None:
+    d.headers()
+    d.client.open()
+    d.server.empty()
+    d.server.empty()
+    d.server.close()
+    d.client.close()
+    d.tcp.goodbye()
+
+
+def challenged(d: Dialogue, responses: int, challenges: int) -> None:
+    """A login with one challenge after another, before which there were some responses and challenges."""
+    d.client.header(3)
+    d.server.header(3)
+    d.server.mechanisms()
+    d.client.init()
+    for _ in range(responses):
+        d.client.response()
+    for _ in range(challenges):
+        d.server.challenge()
+        d.client.response()
+    d.server.outcome()
+    d.headers()
+    d.client.open()
+    d.server.open()
+    d.goodbye()
+
+
+@breaks("SA-SEQ-RESP")
+def sasl_response_without_a_challenge(d: Dialogue) -> None:
+    challenged(d, responses=1, challenges=2)
 
 
 @pytest.mark.parametrize(
