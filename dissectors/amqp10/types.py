@@ -44,12 +44,19 @@ from dissectors.wording import count as counted
 
 __all__ = ["BLURRING", "FORMAT_CODES", "SIZE_FAULTS", "ValueReader", "type_name"]
 
-SIZE_FAULTS: Final = ("T-SIZE-OVERRUN", "T-LIST-FIT", "T-MAP-FIT", "T-ARR-FIT", "T-CODE-UNKNOWN")
+SIZE_FAULTS: Final = (
+    "T-SIZE-OVERRUN",
+    "T-LIST-FIT",
+    "T-MAP-FIT",
+    "T-ARR-FIT",
+    "T-CODE-UNKNOWN",
+    "T-DESC-CTOR",
+)
 """Faults after which it is unknown where a value ends."""
 
 BLURRING: Final = (
     *SIZE_FAULTS,
-    *("T-CODE-EXT", "T-DESC-CTOR", "T-ARR-CTOR", "T-MAP-EVEN"),
+    *("T-CODE-EXT", "T-ARR-CTOR", "T-MAP-EVEN"),
     *("T-COMP-TYPE", "T-COMP-LIST", "T-COMP-DESC", "T-COMP-MULT-ARRAY"),
 )
 """Those, and faults that are what a value looks like where none begins."""

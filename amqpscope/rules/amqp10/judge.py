@@ -76,6 +76,7 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 from dissectors.amqp10.transactions import Declared
+from dissectors.amqp10.types import SIZE_FAULTS
 from dissectors.amqp10.values import Map, Raw
 from dissectors.foreign import FOREIGN
 from dissectors.interface import Problem
@@ -416,12 +417,10 @@ class Judge10(Judge):
         if said is not None and (message.plainly_sound(said) or self.partial(case, body)):
             said = None
         if frame.problems:
-            for problem in frame.problems:
-                self.proved(case, problem)
+            self.prove_all(case, frame.problems)
         if said is not None and said.complete:
             said.sections()
-            for problem in said.problems:
-                self.proved(case, problem)
+            self.prove_all(case, said.problems)
             if said.problems:
                 # A transfer with too large a size swallows frames, whose effects are unknown.
                 case.misread(frame, record.direction)
@@ -496,6 +495,17 @@ class Judge10(Judge):
         if delivery is None:
             return attached.mixed and not attached.whole
         return attached.mixed or delivery.resumed or attached.differences(body) > 0
+
+    def prove_all(self, case: Case10, problems: list[Problem]) -> None:
+        """Judge problems of a frame or a message, in the order in which its octets were read.
+
+        Where a value ends at an unknown place, what the octets behind it seem to be follows from that.
+        """
+        lost = False
+        for problem in problems:
+            if not lost or not problem.code.startswith(_OF_VALUES):
+                self.proved(case, problem)
+            lost = lost or problem.code in SIZE_FAULTS
 
     def proved(self, case: Case10, problem: Problem) -> None:
         """Judge a problem that the dissector found by its rule, unless no peer is at fault."""
@@ -626,6 +636,9 @@ class Judge10(Judge):
         if body.error is not None:
             condition.judge_error(case, body.error)
 
+
+# The problems of values, of fields, and of a message that does not consist of sections.
+_OF_VALUES: Final = ("T-", "P-", "M-PAYLOAD-WHOLE")
 
 # The name that a finding about the end of a stream has in place of a frame's name.
 _END: Final = "end of stream"

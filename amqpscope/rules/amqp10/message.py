@@ -8,6 +8,7 @@ from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.outline import SECTIONS, TYPED
+from dissectors.amqp10.types import SIZE_FAULTS
 from dissectors.wire import i64
 
 __all__ = ["judge_message", "plainly_sound"]
@@ -28,7 +29,7 @@ _ORDER: Final = {
 }
 
 # Faults after which the sections of the message are unknown.
-_STRUCTURE: Final = ("T-SIZE-OVERRUN", "T-DESC-CTOR", "T-CODE-UNKNOWN", "T-CODE-EXT", "limit")
+_STRUCTURE: Final = (*SIZE_FAULTS, "T-CODE-EXT", "limit")
 
 
 # The sections in the words of `outline`: those before the body and the footer ascend; the body is one kind.

@@ -65,10 +65,13 @@ def obscure(frame: Frame) -> bool:
 def name_of(attach: Attach) -> str | None:
     """The name by which a link is known; None if its attach has none.
 
-    Of a name that cannot be read the octets tell it from others: both ends may send the same ones.
+    Of a name that cannot be read the octets tell it from others: both ends may send the same ones. A byte
+    order mark, which is forbidden, is no part of the name: the other end may leave it out.
     """
-    if attach.name is not None or not attach.unread(0):
-        return attach.name
+    if attach.name is not None:
+        return attach.name.removeprefix("\ufeff")
+    if not attach.unread(0):
+        return None
     sent = None if attach.odd is None else attach.odd.get(0)
     return f"?{crc32(sent.octets if isinstance(sent, Raw) else b''):08x}"
 
