@@ -9,7 +9,7 @@ from amqpscope.rules.amqp10 import window
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.due_answer import L_STEAL, offend
 from amqpscope.rules.declaration import Rules
-from amqpscope.tracking.amqp10.legibility import ALL
+from amqpscope.tracking.amqp10.legibility import ALL, LINKS
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.pending_error import DETACH
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -347,6 +347,10 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
             {"session_state": session.state},
             [int(session.mapping.peer_begin_packet)],
         )
+        theirs = case.peer.session_on(session.peer_channel)
+        if theirs is not None and certainty == CERTAIN:
+            # The other peer need not obey the window of such a flow.
+            theirs.outgoing.begin_known = True
 
 
 S_FLOW_NEXTIN_UNSET: Final = RULES.rule(
@@ -521,6 +525,7 @@ def judge_flow_alone(case: Case10, body: Flow) -> None:
     """Judge a flow by itself."""
     if body.handle is not None or body.unread(4):
         return
+    before = case.found
     if body.delivery_count is not None:
         session_flow_with_delivery_count(case)
     if body.link_credit is not None:
@@ -529,6 +534,9 @@ def judge_flow_alone(case: Case10, body: Flow) -> None:
         session_flow_with_available(case)
     if body.drain:
         session_flow_with_drain(case)
+    if case.found > before:
+        # It may be meant for any link of the session.
+        case.astray = LINKS
 
 
 def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:

@@ -292,6 +292,106 @@ def sasl_response_without_a_challenge(d: Dialogue) -> None:
     challenged(d, responses=1, challenges=2)
 
 
+def resized(value: bytes, by: int) -> bytes:
+    """A described list or map of few octets, with another size."""
+    return value[:4] + bytes([value[4] + by]) + value[5:]
+
+
+@breaks("T-LIST-FIT")
+def section_whose_list_is_too_long(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer(resized(amqp.properties(message_id="m", to="q"), 1) + amqp.data(b"d"))
+    d.goodbye()
+
+
+@breaks("T-MAP-FIT")
+def section_whose_map_is_too_long(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer(resized(amqp.application_properties({"a": "b"}), 1) + MESSAGE)
+    d.goodbye()
+
+
+@breaks("T-SIZE-OVERRUN")
+def section_whose_list_is_too_short(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer(resized(amqp.properties(message_id="m", to="q"), -1) + MESSAGE)
+    d.goodbye()
+
+
+@breaks("T-LIST-FIT")
+def source_whose_list_is_too_long(d: Dialogue) -> None:
+    d.begun()
+    d.client.attach(SENDER, source=resized(amqp.source(address="q"), 1))
+    d.server.attach(RECEIVER)
+    d.goodbye()
+
+
+@breaks("T-STR-NOBOM")
+def link_name_with_a_byte_order_mark(d: Dialogue) -> None:
+    d.begun()
+    d.client.attach(SENDER, name="\ufeffq")
+    d.server.attach(RECEIVER)
+    d.server.frame(amqp.flow(**WINDOWS, handle=0, delivery_count=0, link_credit=5))
+    d.client.frame(first_transfer(), MESSAGE)
+    d.goodbye()
+
+
+@breaks("T-DESC-CTOR", "server")
+def disposition_whose_list_is_too_short(d: Dialogue) -> None:
+    d.linked()
+    d.client.transfer()
+    d.server.frame(
+        resized(amqp.disposition(role=RECEIVER, first=0, settled=True, state=amqp.accepted()), -1)
+    )
+    d.goodbye()
+
+
+@breaks("S-FLOW-NEXTIN-SET")
+def first_flow_without_next_incoming_id_lowers_no_window(d: Dialogue) -> None:
+    d.opened()
+    bare = {**WINDOWS, "next_incoming_id": None}
+    with d.on_their_way():
+        d.client.begin()
+        d.client.attach(RECEIVER)
+        d.client.attach(SENDER, handle=1, name="r")
+        d.client.frame(amqp.flow(**bare, handle=0, link_credit=9))
+    d.server.begin()
+    d.server.attach(SENDER)
+    d.server.attach(RECEIVER, handle=1, name="r")
+    d.server.flow(handle=1)
+    for _ in range(3):
+        d.server.transfer()
+    d.client.transfer(handle=1)
+    d.client.frame(amqp.flow(**{**bare, "incoming_window": 2, "next_outgoing_id": 1}))
+    d.client.transfer(handle=1)
+    d.server.flow(next_incoming_id=2)
+    d.server.transfer()
+    d.server.transfer()
+    d.goodbye()
+
+
+@breaks("S-FLOW-NOHANDLE-CREDIT", "server")
+def credit_without_a_handle(d: Dialogue) -> None:
+    d.linked(credit=0)
+    d.server.frame(amqp.flow(**WINDOWS, link_credit=5))
+    d.client.transfer()
+    d.client.transfer()
+    d.server.disposition(0, 1)
+    d.client.detach()
+    d.server.detach()
+    d.goodbye()
+
+
+@breaks("S-FLOW-NOHANDLE-DRAIN", "server")
+def drain_without_a_handle(d: Dialogue) -> None:
+    d.linked(credit=5)
+    d.server.frame(amqp.flow(**WINDOWS, drain=True))
+    d.client.flow(handle=0, delivery_count=5, link_credit=0, drain=True)
+    d.client.detach()
+    d.server.detach()
+    d.goodbye()
+
+
 @pytest.mark.parametrize(
     ("rule", "peer", "talk"), [pytest.param(*one, id=one[2].__name__) for one in ONE_FAULT]
 )
