@@ -343,7 +343,8 @@ def discharge_of_no_transaction(case: Case10, txn_id: bytes) -> None:
     """
     me = case.me
     ledger = case.ledger
-    if not me.whole or ledger.overfull:
+    session = case.session
+    if not me.whole or ledger.overfull or session is None or not session.whole:
         return
     transaction = ledger.transaction(me.peer, txn_id)
     if transaction is None or transaction.declared_end > me.knowledge.could:

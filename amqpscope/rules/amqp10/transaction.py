@@ -188,7 +188,7 @@ def judge_id(case: Case10, session: SessionEnd, txn_id: bytes, what: str) -> Tra
     if len(txn_id) > 32:
         txn_id_too_long(case, len(txn_id))
         return None
-    if not me.whole or ledger.overfull:
+    if not me.whole or ledger.overfull or not session.whole:
         return None
     transaction = ledger.transaction(me.peer, txn_id)
     if transaction is None:

@@ -310,6 +310,9 @@ class Ledger:
             return
         end = record.frame.offset + record.frame.size
         if body.role is False:
+            if isinstance(body.state, Declared):
+                # Only a receiver declares. Whether the other end takes it for that is unknown.
+                self.overfull = True
             if body.settled:
                 key = (me.peer, int(session.channel))
                 for number in self.work.among(key, first, last):
@@ -362,6 +365,9 @@ class Ledger:
         if isinstance(state, Declared) and isinstance(state.txn_id, bytes):
             self._declare(control, state.txn_id, end, record)
             return
+        if request.kind == "declare" and not isinstance(state, Rejected):
+            # No answer to a declare: the controller may have a transaction of an unknown id.
+            self.overfull = True
         transaction = request.transaction
         if transaction is None or transaction.answered_end != UNKNOWN:
             return
