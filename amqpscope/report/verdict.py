@@ -94,6 +94,11 @@ _ANSWER_IN_DOUBT = (
     "Octets at the start of the connection were not captured. They may be the answer of a proxy or of a "
     "WebSocket server that the client spoke to first."
 )
+_BEGIN_IN_DOUBT = "Both peers have sent a begin that has no answer yet. One of them may be meant as the answer to the other."
+_ROLE_IN_DOUBT = (
+    "Both peers have attached a link of this name in the same role. One attach may be meant as the answer to the "
+    "other."
+)
 # What is in doubt, by the name that the evidence has for it.
 _DOUBTS = {
     "rst_in_doubt": _RST_IN_DOUBT,
@@ -101,6 +106,8 @@ _DOUBTS = {
     "garbled_in_doubt": _GARBLED_IN_DOUBT,
     "boundary_in_doubt": _BOUNDARY_IN_DOUBT,
     "answer_in_doubt": _ANSWER_IN_DOUBT,
+    "begin_in_doubt": _BEGIN_IN_DOUBT,
+    "role_in_doubt": _ROLE_IN_DOUBT,
 }
 
 

@@ -40,6 +40,13 @@ class Case10(Case):
         session = self.session
         if session is not None:
             finding.session = session.number
+            if finding.certain and session.peer_begin is None and self.me.channels.peer_unanswered:
+                # The other peer may take its own begin for the answer to this session's.
+                finding.certain = False
+                finding.evidence["begin_in_doubt"] = True
+            elif finding.certain and self.link is not None and _crosswise(session, self.link):
+                finding.certain = False
+                finding.evidence["role_in_doubt"] = True
         link = self.link
         if link is not None:
             finding.link = link.name
@@ -86,6 +93,14 @@ def attach_read(case: Case10, link: LinkEnd) -> i64:
     ):
         return CERTAIN
     return case.me.knowledge.certainty(link.attachment.peer_end)
+
+
+def _crosswise(session: SessionEnd, link: LinkEnd) -> bool:
+    """Whether both peers attached a link of this name in the same role, and neither attach has an answer."""
+    other = session.links.get((link.name, not link.sender))
+    if other is None or link.peer_attach is not None:
+        return False
+    return other.attachment.peer_times > other.attachment.times
 
 
 def _addresses(attaches: list[Attach | None]) -> tuple[str, ...]:

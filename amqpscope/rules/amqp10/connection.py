@@ -107,9 +107,7 @@ def empty_frame_before_open(case: Case10) -> None:
 
 def open_is_missing(case: Case10, peer: str) -> bool:
     """Whether a finding says already that this peer sends frames before its open."""
-    return any(
-        (peer, rule) in case.reported for rule in (C_OPEN_FIRST, C_CLOSE_AFTEROPEN, C_EMPTY_AFTEROPEN)
-    )
+    return any((peer, rule) in case.reported for rule in (C_OPEN_FIRST, C_CLOSE_AFTEROPEN, C_EMPTY_AFTEROPEN))
 
 
 # The inputs of the table `CONNECTION` that frames are; all others are any frame.
