@@ -7,7 +7,7 @@ from amqpscope.rules.amqp10 import attachment, counting
 from amqpscope.rules.amqp10.case import Case10, attach_read
 from amqpscope.rules.amqp10.delivery import D_TAG_LEN
 from amqpscope.rules.declaration import Rules
-from amqpscope.tracking.amqp10.legibility import LINKS, SESSION
+from amqpscope.tracking.amqp10.legibility import LINK, LINKS, SESSION
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import HANDLE, SEND_ATTACH, SEND_DETACH, SEND_FRAME
@@ -163,6 +163,8 @@ def sender_without_initial_delivery_count(case: Case10, body: Attach) -> None:
     if body.role is False and body.initial_delivery_count is None:
         if not body.unread(9):
             case.report(L_ATTACH_IDC, "a sender's attach has no initial-delivery-count")
+            # What its flows and those of the receiver count from is unknown.
+            case.astray = LINK
 
 
 L_UNSETTLED_NULLKEY: Final = RULES.rule(
@@ -564,6 +566,9 @@ def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body
             certainty,
             {"delivery_count": int(raw(link.receipt.count))},
         )
+        if certainty == CERTAIN:
+            # The sender may count the credit from either number.
+            case.astray = LINK
 
 
 L_DC_SENDER: Final = RULES.rule(

@@ -253,7 +253,7 @@ class Endpoint10(Receiving):
                 self.pass_on(record, message, delivery, session)
         if link.open is not None:
             link.open_time = record.last_time
-        elif delivery.aborted:
+        elif delivery.aborted and (not begun or delivery.resumed):
             sent.abort(delivery)
         if begun and number != UNKNOWN and not delivery.settled:
             sent.unsettled[int(number)] = delivery

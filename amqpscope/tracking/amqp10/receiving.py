@@ -237,8 +237,10 @@ class Receiving(EndpointState):
             receipt.current = UNKNOWN
             if transfer.delivery_id is None:
                 received.unnumbered += 1
-        if transfer.aborted and receipt.current != UNKNOWN and len(received.aborted) < MAX_STATED:
-            received.aborted[int(receipt.current)] = int(end)
+        if transfer.aborted and (receipt.receiving or transfer.resume):
+            # (One that is aborted by its first transfer was never begun, so what it is nobody knows.)
+            if receipt.current != UNKNOWN and len(received.aborted) < MAX_STATED:
+                received.aborted[int(receipt.current)] = int(end)
         if receipt.watched:
             received.hold(link, transfer, new)
         if not receipt.receiving:

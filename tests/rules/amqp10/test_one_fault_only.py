@@ -442,6 +442,32 @@ def transaction_on_a_session_whose_begin_answers_none(d: Dialogue) -> None:
     d.goodbye()
 
 
+@breaks("L-ATTACH-IDC")
+def attach_again_without_initial_delivery_count(d: Dialogue) -> None:
+    d.linked(credit=3)
+    for _ in range(3):
+        d.client.transfer()
+    d.client.detach(closed=False)
+    d.server.detach(closed=False)
+    d.client.attach(SENDER, initial_delivery_count=None)
+    d.server.attach(RECEIVER)
+    d.server.frame(amqp.flow(**{**WINDOWS, "next_incoming_id": 3}, handle=0, delivery_count=0, link_credit=2))
+    d.client.transfer()
+    d.client.transfer()
+    d.goodbye()
+
+
+@breaks("L-DC-RECEIVER", "server")
+def credit_with_a_larger_delivery_count(d: Dialogue) -> None:
+    d.linked(credit=4)
+    d.client.transfer()
+    d.server.flow(handle=0, delivery_count=6, link_credit=5)
+    d.client.flow(handle=0, delivery_count=1, link_credit=5)
+    d.client.detach()
+    d.server.detach()
+    d.goodbye()
+
+
 def certain(talk: Talk) -> list[tuple[str, str]]:
     """Rule and peer of each error that is certain."""
     d = Dialogue()
@@ -486,6 +512,24 @@ def attach_that_may_be_the_answer(d: Dialogue) -> None:
     d.goodbye()
 
 
-@pytest.mark.parametrize("talk", [begin_that_may_be_the_answer, attach_that_may_be_the_answer])
+def delivery_aborted_by_its_first_transfer(d: Dialogue) -> None:
+    """Its receiver may take it for a message."""
+    d.linked()
+    d.client.transfer(aborted=True)
+    d.client.transfer()
+    d.server.disposition(0, state=None)
+    d.server.disposition(1)
+    d.client.disposition(0, role=SENDER)
+    d.goodbye()
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        begin_that_may_be_the_answer,
+        attach_that_may_be_the_answer,
+        delivery_aborted_by_its_first_transfer,
+    ],
+)
 def test_a_fault_that_is_only_possible_leads_to_none_that_is_certain(talk: Talk) -> None:
     assert certain(talk) == []
