@@ -15,7 +15,7 @@ from typing import Final
 
 from dissectors.amqp10.composite import Field, TypeTable
 from dissectors.amqp10.registry import FINAL
-from dissectors.amqp10.types import ValueReader
+from dissectors.amqp10.types import FORMAT_CODES, ValueReader
 from dissectors.amqp10.values import Symbol, ULong
 from dissectors.amqp10_draft2011.reader import DraftField
 from dissectors.amqp10_draft2011.registry import DRAFT
@@ -134,6 +134,9 @@ class DialectEvidence:
             constructor: i64 = buf[pos]
             if constructor == 0 and reader.end - pos > 1 and buf[pos + 1] == 0x41:
                 constructor = _SEVERAL
+            if index == 0 and constructor not in (0, _SEVERAL) and constructor not in FORMAT_CODES:
+                # A fault in either dialect.
+                return
             if index == 0 and constructor != _NULL and constructor not in _MAPS:
                 # Nothing else stands there in the draft, whatever follows.
                 self.final += _MOST_ELEMENTS

@@ -3,6 +3,7 @@
 The order is that of the table `states.SASL`. A frame without a cell there is a fault; the state says which.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
@@ -321,6 +322,12 @@ def init_before_the_mechanisms(case: Case10) -> None:
     )
 
 
+def _contains(names: Sequence[str], name: str) -> bool:
+    """Whether a name is among others. A byte order mark, a fault of its own, makes no other name of it."""
+    plain = name.removeprefix("\ufeff")
+    return any(one.removeprefix("\ufeff") == plain for one in names)
+
+
 SA_INIT_OFFERED: Final = RULES.rule("SA-INIT-OFFERED", "MUST", "lower-case", by="client")
 
 
@@ -331,7 +338,7 @@ def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
     Source: security.xml section sasl > SASL Negotiation
     Evidence: the mechanism of sasl-init, and the list in sasl-mechanisms
     Why it matters: The server must refuse the mechanism, so the authentication fails and the connection ends.
-    Silent when: the mechanisms of the server were not captured.
+    Silent when: the mechanisms of the server were not captured or cannot be read.
     How to mend it: Choose a mechanism that you support and that the list in sasl-mechanisms contains. If you
     support none of the offered mechanisms, report an error and close the connection. If the mechanism comes
     from a configuration, check whether the server has disabled this mechanism.
@@ -339,7 +346,9 @@ def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
     offered = case.me.sasl.mechanisms
     if offered is None or offered.sasl_server_mechanisms is None or body.mechanism is None:
         return
-    if body.mechanism not in offered.sasl_server_mechanisms and offered.sasl_server_mechanisms:
+    if not case.me.legible:
+        return
+    if not _contains(offered.sasl_server_mechanisms, body.mechanism) and offered.sasl_server_mechanisms:
         case.report(
             SA_INIT_OFFERED,
             "sasl-init chooses a mechanism that the server did not offer",
@@ -416,7 +425,7 @@ def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
     Evidence: the code of the sasl-outcome, and the FIN
     Why it matters: The server must end the SASL negotiation. A mechanism that the server did not offer may
     have been disabled on purpose, for example because the mechanism is insecure.
-    Silent when: the mechanisms of the server or the client's sasl-init were not captured.
+    Silent when: the mechanisms of the server or the client's sasl-init were not captured or cannot be read.
     How to mend it: Compare the mechanism in sasl-init with the list that you sent in sasl-mechanisms. If the
     list does not contain the mechanism, end the SASL negotiation with an authentication failure and close the
     connection.
@@ -426,7 +435,9 @@ def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
     body = case.record.frame.body
     if me.sasl.init is None or offered is None or not offered.sasl_server_mechanisms:
         return
-    if me.sasl.init.mechanism is None or me.sasl.init.mechanism in offered.sasl_server_mechanisms:
+    if me.sasl.init.mechanism is None or not me.legible:
+        return
+    if _contains(offered.sasl_server_mechanisms, me.sasl.init.mechanism):
         return
     if isinstance(body, SaslOutcome) and body.code != 0:
         return

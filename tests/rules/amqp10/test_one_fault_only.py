@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 import pytest
 from support import amqp10_encode as amqp
+from support import draft2011_encode as draft
 from support.dialogue import MESSAGE, RECEIVER, SENDER, Dialogue
+from support.dialogue_draft2011 import Dialogue2011
 from support.judged import judged
 
 from amqpscope.rules.catalogue import severity
@@ -468,9 +470,9 @@ def credit_with_a_larger_delivery_count(d: Dialogue) -> None:
     d.goodbye()
 
 
-def certain(talk: Talk) -> list[tuple[str, str]]:
+def certain(talk: Talk, dialogue: type[Dialogue] = Dialogue) -> list[tuple[str, str]]:
     """Rule and peer of each error that is certain."""
-    d = Dialogue()
+    d = dialogue()
     talk(d)
     while_read, at_end = judged(d.capture.pcap(nanoseconds=True))
     return [
@@ -533,3 +535,50 @@ def delivery_aborted_by_its_first_transfer(d: Dialogue) -> None:
 )
 def test_a_fault_that_is_only_possible_leads_to_none_that_is_certain(talk: Talk) -> None:
     assert certain(talk) == []
+
+
+def draft_begin_whose_options_have_no_type(d: Dialogue) -> None:
+    """The direction still speaks the draft."""
+    d.opened()
+    begin = draft.begin(next_outgoing_id=0, incoming_window=2048, outgoing_window=2048)
+    assert begin[6] == 0x40
+    d.client.frame(begin[:6] + b"\x4a" + begin[7:])
+    d.server.begin(remote_channel=0)
+    d.client.attach(SENDER)
+    d.server.attach(RECEIVER)
+    d.goodbye()
+
+
+def draft_mechanism_that_is_no_utf8(d: Dialogue) -> None:
+    draft_login(d, b"PLAI\xc3")
+
+
+def draft_mechanism_with_a_byte_order_mark(d: Dialogue) -> None:
+    draft_login(d, "\ufeffP".encode() + b"L")
+
+
+def draft_login(d: Dialogue, mechanism: bytes) -> None:
+    """A login by PL, or by PLAIN, which the server has offered with other octets."""
+    name = "PL" if mechanism.endswith(b"PL") else "PLAIN"
+    d.client.header(3)
+    d.server.header(3)
+    stand_in = b"x" * len(mechanism)
+    offer = draft.sasl_frame(draft.sasl_mechanisms(sasl_server_mechanisms=["OTHER", stand_in.decode()]))
+    assert offer.count(stand_in) == 1
+    d.server.say(offer.replace(stand_in, mechanism))
+    d.client.init(name)
+    d.server.outcome()
+    d.opened()
+    d.goodbye()
+
+
+@pytest.mark.parametrize(
+    ("rule", "peer", "talk"),
+    [
+        ("T-CODE-UNKNOWN", "client", draft_begin_whose_options_have_no_type),
+        ("T-STR-UTF8", "server", draft_mechanism_that_is_no_utf8),
+        ("T-STR-NOBOM", "server", draft_mechanism_with_a_byte_order_mark),
+    ],
+)
+def test_one_fault_in_the_draft_is_certain_and_nothing_else(rule: str, peer: str, talk: Talk) -> None:
+    assert certain(talk, Dialogue2011) == [(rule, peer)]
