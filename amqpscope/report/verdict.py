@@ -94,10 +94,12 @@ _ANSWER_IN_DOUBT = (
     "Octets at the start of the connection were not captured. They may be the answer of a proxy or of a "
     "WebSocket server that the client spoke to first."
 )
-_BEGIN_IN_DOUBT = "Both peers have sent a begin that has no answer yet. One of them may be meant as the answer to the other."
+_BEGIN_IN_DOUBT = (
+    "Both peers have sent a begin that has no answer yet. One begin may be meant as the answer to the other."
+)
 _ROLE_IN_DOUBT = (
-    "Both peers have attached a link of this name in the same role. One attach may be meant as the answer to the "
-    "other."
+    "Both peers have attached a link of this name in the same role. One attach may be meant as the answer to "
+    "the other."
 )
 # What is in doubt, by the name that the evidence has for it.
 _DOUBTS = {

@@ -68,8 +68,8 @@ class MessageAssembler(Assembler):
         self._kept: i64 = 0
         # Octets were lost, or the start is missing: there may be links that are not known.
         self._gap: bool = False
-        # The links of which it is known where a delivery begins, by channel and handle. Without a gap these are
-        # all that are attached. In a dict, as an empty one takes a third of an empty set, for every connection.
+        # The links of which it is known where a delivery begins, by channel and handle: without a gap all
+        # that are attached. In a dict, as an empty one takes a third of an empty set, for every connection.
         self._known: dict[int, None] = {}
 
     def joined_midstream(self) -> None:

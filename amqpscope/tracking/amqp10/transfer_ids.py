@@ -37,7 +37,7 @@ class OutgoingTransfers:
         self.initial_id: i64 = 0
         # The transfer-id of the next transfer.
         self.next_id: i64 = 0
-        # How far that id is from what it is if wrong flows of this end, and transfers on no link, do not count.
+        # How far that id is from what it is if wrong flows and transfers on no link do not count.
         self.shift: i64 = 0
         # The first transfer-id beyond the peer's incoming-window.
         self.limits: PeerLimits = PeerLimits()
