@@ -68,8 +68,9 @@ class MessageAssembler(Assembler):
         self._kept: i64 = 0
         # Octets were lost, or the start is missing: there may be links that are not known.
         self._gap: bool = False
-        # The links of which it is known where a delivery begins, by channel and handle: without a gap all
-        # that are attached. In a dict, as an empty one takes a third of an empty set, for every connection.
+        # The links of which it is known where a delivery begins, by channel and handle. Without a gap these
+        # are all that are attached (but for too many), and some of ended sessions.
+        # In a dict, as an empty one takes a third of an empty set, for every connection.
         self._known: dict[int, None] = {}
 
     def joined_midstream(self) -> None:
@@ -101,7 +102,7 @@ class MessageAssembler(Assembler):
             if body.handle is not None:
                 self._leave((int(frame.channel) << 32) | body.handle)
         elif isinstance(body, Begin):
-            if any(key >> 32 == frame.channel for key in (*self._open, *self._known)):
+            if any(key >> 32 == frame.channel for key in self._open):
                 # Which of the two sessions transfers are for is not known.
                 self._doubt(int(frame.channel))
         elif isinstance(body, End):
@@ -130,7 +131,7 @@ class MessageAssembler(Assembler):
             elif delivery.delivery_id < 0:
                 delivery.delivery_id = delivery_id
         if delivery is None:
-            if self._known and not self._gap and key not in self._known:
+            if not self._gap and key not in self._known and 0 < len(self._known) < MAX_OPEN_DELIVERIES:
                 # On no link: it may belong to a delivery of any link.
                 self._doubt(-1)
             if last and not transfer.aborted:
@@ -190,8 +191,6 @@ class MessageAssembler(Assembler):
         """No delivery is under way on a link: the next transfer begins one."""
         if len(self._known) < MAX_OPEN_DELIVERIES:
             self._known[key] = None
-        elif key not in self._known:
-            self._gap = True
 
     def _start(self, key: int, delivery: _Delivery) -> None:
         if len(self._open) >= MAX_OPEN_DELIVERIES:
@@ -214,8 +213,8 @@ class MessageAssembler(Assembler):
         self._known.pop(key, None)
 
     def _end(self, channel: int) -> None:
-        """A session is over, and so are its links."""
-        for key in [key for key in (*self._open, *self._known) if key >> 32 == channel]:
+        """A session is over, and so are the links on which a delivery is under way."""
+        for key in [key for key in self._open if key >> 32 == channel]:
             self._leave(key)
 
     def _doubt(self, channel: int) -> None:

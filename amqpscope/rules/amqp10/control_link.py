@@ -344,7 +344,7 @@ def discharge_of_no_transaction(case: Case10, txn_id: bytes) -> None:
     me = case.me
     ledger = case.ledger
     session = case.session
-    if not me.whole or ledger.overfull or session is None or not session.whole:
+    if not me.whole or ledger.overfull or (session is not None and not session.whole):
         return
     transaction = ledger.transaction(me.peer, txn_id)
     if transaction is None or transaction.declared_end > me.knowledge.could:
