@@ -132,8 +132,9 @@ class MessageAssembler(Assembler):
                 delivery.delivery_id = delivery_id
         if delivery is None:
             if not self._gap and key not in self._known and 0 < len(self._known) < MAX_OPEN_DELIVERIES:
-                # On no link: it may belong to a delivery of any link.
-                self._doubt(-1)
+                if not last or self._open or not begins_message(frame, transfer):
+                    # On no link: it may belong to a delivery of any link.
+                    self._doubt(-1)
             if last and not transfer.aborted:
                 return self._single(frame, transfer, key)
             first = self._first(transfer, key)

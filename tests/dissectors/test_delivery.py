@@ -193,6 +193,7 @@ def test_a_transfer_on_no_link_may_be_missing_on_any() -> None:
         assert [message.complete for message in taken.messages] == [False]
         taken.feed(transfer(PAYLOAD, delivery_id=1))
         assert taken.shapes()[1:] == [whole(PAYLOAD)]
+        assert Taken().feed(attach, transfer(PAYLOAD, **stray)).shapes() == [whole(PAYLOAD)]
 
 
 def test_a_new_delivery_before_the_old_one_ended() -> None:
