@@ -219,7 +219,10 @@ class Endpoint10(Receiving):
         link = session.handles.get(transfer.handle)
         if link is None:
             session.outgoing.send_stray()
-            if transfer.delivery_id is not None and session.sent.last != UNKNOWN:
+            if session.sent.last == UNKNOWN:
+                # Its sender may speak of a delivery that was sent so.
+                session.sending().unnumbered += 1
+            elif transfer.delivery_id is not None:
                 # Whatever it is sent for, the next id in turn is used up.
                 following: i64 = session.sent.last + 1
                 if nearest(transfer.delivery_id, following) == following:

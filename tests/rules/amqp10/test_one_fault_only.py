@@ -148,6 +148,18 @@ def transfer_on_no_link_that_its_sender_does_not_count(d: Dialogue) -> None:
     finish(d)
 
 
+@breaks("L-UNATTACHED-TRANSFER")
+def sender_settles_what_it_sent_on_no_link(d: Dialogue) -> None:
+    d.linked()
+    d.server.attach(SENDER, handle=1, name="back")
+    d.client.attach(RECEIVER, handle=1, name="back")
+    d.client.flow(handle=1)
+    d.server.transfer(handle=1)
+    d.client.frame(first_transfer(0, handle=9), MESSAGE)
+    d.client.disposition(0, role=SENDER)
+    d.goodbye()
+
+
 PARTS = (MESSAGE[:3], MESSAGE[3:5], MESSAGE[5:])
 
 
