@@ -339,11 +339,12 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     transfer received.
     """
     if body.next_incoming_id is None and session.peer_begin is not None and session.whole:
+        certainty = _begin_read(case, session)
         case.report(
             S_FLOW_NEXTIN_SET,
             "the flow has no next-incoming-id, although "
             f"the other peer's begin arrived in packet {session.mapping.peer_begin_packet}",
-            _begin_read(case, session),
+            certainty,
             {"session_state": session.state},
             [int(session.mapping.peer_begin_packet)],
         )
