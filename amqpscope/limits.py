@@ -428,6 +428,9 @@ SHORT_STRETCH: Final = 10_000_000
 """Nanoseconds without a frame that need not be remembered to tell what a silence is worth: a tenth of what
 is always allowed an idle peer."""
 
+MAX_SILENCES: Final = 8
+"""Long silences that are remembered of an AMQP 0-9-1 peer. Few frames come until an end is judged."""
+
 MAX_STRETCHES: Final = 64
 """Stretches without a frame that are remembered of a connection, each longer than those after it."""
 

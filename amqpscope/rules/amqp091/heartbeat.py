@@ -13,7 +13,7 @@ from amqpscope.model.records import Connection, FrameRef
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.rules.overdue import Overdue, milliseconds
-from amqpscope.tracking.amqp091.endpoint import Endpoint091
+from amqpscope.tracking.amqp091.endpoint import Endpoint091, given_up_after
 from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.wire import i64
 
@@ -230,7 +230,7 @@ def judge_end(case: Case091, reason: str, acknowledged: i64, after_peer: bool) -
         _silent_till_the_end(case, case.me, spot.time)
     if case.pace.jumped():
         return False
-    return spot.time - _last_heard(case, spot.time) > 2 * delay * _SECOND - HEARTBEAT_SLACK
+    return spot.time - _last_heard(case, spot.time) > given_up_after(delay)
 
 
 def may_have_given_up(case: Case091) -> bool:
@@ -247,7 +247,7 @@ def may_have_given_up(case: Case091) -> bool:
     back: i64 = max(case.pace.back, since - spot.time, case.me.last_time - spot.time)
     if back > BACKWARDS or case.pace.jumped() or case.pace.stood(spot.time):
         return True
-    return spot.time - since + max(back, 0) > 2 * delay * _SECOND - HEARTBEAT_SLACK
+    return spot.time - since + max(back, 0) > given_up_after(delay)
 
 
 def _last_heard(case: Case091, time: i64) -> i64:
@@ -255,10 +255,12 @@ def _last_heard(case: Case091, time: i64) -> i64:
 
     Later octets of the other peer cannot be what this end waited for.
     """
-    since = case.peer.last_time
-    if since > time and case.peer.silent_until >= time:
-        since = case.peer.silent_since
-    return since
+    heard = case.peer.last_time
+    if heard > time:
+        for since, until in case.peer.silences:
+            if since <= time <= until:
+                return since
+    return heard
 
 
 def judge_given_up(case: Case091, ended: FrameRef) -> None:

@@ -17,6 +17,7 @@ kind; an acknowledgement, which names a delivery; a confirm, which names a messa
 
 from typing import Any, Final
 
+from amqpscope.limits import HEARTBEAT_SLACK, MAX_SILENCES
 from amqpscope.model.records import CLIENT, FrameRecord, FrameRef
 from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.publishes import Publish
@@ -48,6 +49,7 @@ __all__ = [
     "another_beginning",
     "as_read",
     "completed_publish",
+    "given_up_after",
     "out_of_order",
     "unreadable",
 ]
@@ -90,6 +92,11 @@ def as_read(frame: Frame, method: Method) -> Method:
 def out_of_order(frame: Frame) -> bool:
     """Whether a frame has faults after which nobody knows which messages its receiver accepts."""
     return any(problem.code in OUT_OF_ORDER for problem in frame.problems)
+
+
+def given_up_after(delay: i64) -> i64:
+    """After what silence (ns) of a peer the other may close its socket: two heartbeat delays (s), nearly."""
+    return 2 * delay * 1_000_000_000 - HEARTBEAT_SLACK
 
 
 def completed_publish(record: FrameRecord, view: ConnectionView) -> Publish | None:
@@ -150,8 +157,8 @@ class Endpoint091(Recipient):
     start; misbegun: what its stream began with, "" if with a protocol header or a frame. unfinished: the
     frame in which its stream ended. pending: the fault of the other peer on which it has to react.
 
-    last_time, last_packet: of its last frame's last octet (ns), first octet. silent_since, silent_until: its
-    longest silence between two frames (ns).
+    last_time, last_packet: of its last frame's last octet (ns), first octet. silences: its last ones between
+    two frames for which the peer may give it up: since, until (ns).
 
     closed_could: how many octets of the peer's stream it could know when it sent connection.close, else -1.
     tuned_time: of its first frame for which it knew the heartbeat delay, 0 if there was none. blocked_time:
@@ -175,8 +182,7 @@ class Endpoint091(Recipient):
         self.unfinished: FrameRef | None = None
         self.pending: PendingReaction = PendingReaction()
         self.last_time: i64 = 0
-        self.silent_since: i64 = 0
-        self.silent_until: i64 = 0
+        self.silences: tuple[tuple[int, int], ...] = ()
         self.last_packet: i64 = 0
         self.closed_could: i64 = -1
         self.tuned_time: i64 = 0
@@ -277,9 +283,9 @@ class Endpoint091(Recipient):
         self.frames += 1
         if frame.problems and frame.problems[-1].code == "incomplete":
             self.unfinished = FrameRef.of(record)
-        if self.frames > 1 and record.time - self.last_time > self.silent_until - self.silent_since:
-            self.silent_since = self.last_time
-            self.silent_until = record.time
+        delay = self.view.agreed.heartbeat
+        if delay > 0 and self.frames > 1 and record.time - self.last_time > given_up_after(delay):
+            self.silences = (*self.silences[1 - MAX_SILENCES :], (int(self.last_time), int(record.time)))
         self.last_time = record.last_time
         self.last_packet = record.packet
         body = frame.body
@@ -368,7 +374,7 @@ class Endpoint091(Recipient):
             tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
             (self.pending.kind, int(self.pending.end), int(self.pending.packet)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could), int(self.broken_at)),
-            (int(self.silent_since), int(self.silent_until)),
+            self.silences,
             (int(self.tuned_time), int(self.blocked_time), int(self.returning)),
             self.view.dump(),
             self.dump_reception(_dump_body),
@@ -377,7 +383,7 @@ class Endpoint091(Recipient):
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint091":
         """The object of what `dump` returned."""
-        (peer, whole, frames, misbegun, torn), spots, pending_error, last, silent, times = state[:6]
+        (peer, whole, frames, misbegun, torn), spots, pending_error, last, silences, times = state[:6]
         view, reception = state[6:]
         endpoint = Endpoint091(peer)
         endpoint.torn = torn
@@ -388,7 +394,7 @@ class Endpoint091(Recipient):
         endpoint.unfinished = None if unfinished is None else FrameRef.load(unfinished)
         endpoint.whole, endpoint.frames = whole, frames
         endpoint.last_time, endpoint.last_packet, endpoint.closed_could, endpoint.broken_at = last
-        endpoint.silent_since, endpoint.silent_until = silent
+        endpoint.silences = silences
         endpoint.tuned_time, endpoint.blocked_time, endpoint.returning = times
         endpoint.view = ConnectionView.load(view)
         endpoint.restore_reception(reception, _load_body)
