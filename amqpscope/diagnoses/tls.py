@@ -108,7 +108,7 @@ def tls_failures(notebook: Notebook, analysis: ConnectionAnalysis) -> None:
         server = 1 - int(facts.client)
         seen = analysis.tcp.facts(server)
         how = _ENDS.get(seen.ended)
-        if how is not None and seen.delivered == 0:
+        if how is not None and seen.delivered == 0 and seen.missing == 0:
             text = f"the server did not answer the ClientHello, and {how}"
             hello = analysis.tcp.facts(1 - server).first_packet
             notebook.add(TLS_UNANSWERED, "tls", "client", hello, text, {"ended": seen.ended})

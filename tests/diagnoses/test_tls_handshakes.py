@@ -109,3 +109,19 @@ def test_octets_of_the_handshake_are_missing() -> None:
     d.wait(seconds=9)
     d.server.end.fin()
     assert stalls(d) == []
+
+
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize("ends", ["fin", "rst"])
+def test_an_answer_that_was_not_captured(ends: str, captured: bool) -> None:
+    """The client acknowledges octets of the server: it was answered."""
+    d = begun()
+    if captured:
+        d.server.acknowledge()
+    else:
+        with d.missed():
+            _answer(d)
+        d.client.acknowledge()
+    getattr(d.server.end, ends)()
+    found = amqpscope.diagnose(io.BytesIO(d.pcap()))
+    assert [one.code for one in found] == (["diag/tls-unanswered"] if captured else [])
