@@ -14,6 +14,7 @@ from amqpscope.diagnoses.speech import Speech
 from amqpscope.model.records import PEERS, FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.stalls import RESENT, WINDOW, Stall
+from amqpscope.tracking.clock import ClockStepGuard
 from dissectors.wire import i64
 
 __all__ = ["HEARTBEAT_LATE", "NETWORK_STALL", "SILENCE", "TransportWatch"]
@@ -32,7 +33,10 @@ HEARTBEAT_LATE: Final = declare(
     Who has to act: The silent peer.
     Client: Do long work in a thread that does not serve the connection. Or agree on a longer heartbeat delay.
     Server: Check the load and the garbage collection of the server.
-    Not reported when: TCP prevented the peer from writing (closed window), or the capture lacks octets.
+    Not reported when: TCP prevented the peer from writing (closed window), or the capture lacks octets. Also
+    not reported when nothing confirms the silence, because the clock of the capturing machine may have been
+    set forward. Frames that the other peer sends during the silence confirm it, and so does an AMQP 1.0 close
+    with amqp:resource-limit-exceeded.
     Discussions: amqp-node/amqplib#151, Azure/azure-sdk-for-js#37323, CopernicaMarketingSoftware/AMQP-CPP#440
     """,
     Limit("times", 2, "AMQP 0-9-1 lets a peer close the connection after two heartbeats without a frame"),
@@ -115,7 +119,10 @@ class _Side:
         self.agreed: i64 = 0
         # It has closed the connection: it need not say anything more.
         self.closing: bool = False
-        # Its longest silence: length, the packet before it, its begin, and the packet of its end.
+        # It has closed the connection as one who waits no longer: its own clock confirms the silence.
+        self.given_up: bool = False
+        # Its longest silence that is confirmed to be too long: length, the packet before it, its begin, and
+        # the packet of its end.
         self.longest: i64 = 0
         self.silent_packet: i64 = 0
         self.silent_since: i64 = 0
@@ -192,6 +199,8 @@ class TransportWatch:
         self.speech: Speech = speech
         self.client: _Side = _Side()
         self.server: _Side = _Side()
+        # How far the frames confirm a silence.
+        self.pace: ClockStepGuard = ClockStepGuard()
         # From when on both keep to what they have agreed.
         self.agreed_time: i64 = 0
         # From when on nothing that both do not say is a silence, in ns.
@@ -218,9 +227,10 @@ class TransportWatch:
         if record.packet == heard.packet and time == heard.begun and time <= heard.time:
             own.since_gap += 1
             return
+        self.pace.saw(time)
         if own.agreed and heard.time:
             since = max(heard.time, self.agreed_time)
-            if time - since > own.longest:
+            if time - since > own.longest and self._confirmed(side, since, time):
                 own.longest = time - since
                 own.silent_packet = heard.packet
                 own.silent_since = since
@@ -238,6 +248,10 @@ class TransportWatch:
     def side(self, side: i64) -> _Side:
         """What is known of a side."""
         return self.client if side == 0 else self.server
+
+    def _confirmed(self, side: i64, since: i64, until: i64) -> bool:
+        """Whether a silence of a side is too long whatever the clock of the capture did."""
+        return self.side(1 - side).given_up or self.pace.attested(since, until) > self.side(side).agreed
 
     def conclude(self, analysis: ConnectionAnalysis) -> None:
         """The connection is over, or the capture is."""
@@ -318,8 +332,9 @@ class TransportWatch:
             return
         since = max(heard.time, self.agreed_time)
         silent, packet, begin, ended = own.longest, own.silent_packet, own.silent_since, own.silent_end
-        if notebook.end_time - since > silent and not own.closing:
-            silent, packet, begin, ended = notebook.end_time - since, heard.packet, since, 0
+        now = notebook.end_time
+        if now - since > silent and not own.closing and self._confirmed(side, since, now):
+            silent, packet, begin, ended = now - since, heard.packet, since, 0
         agreed_by_both = protocol_of(notebook.connection.protocol).agreed_heartbeat
         name = "times" if agreed_by_both else "idle-times"
         times = notebook.limit(HEARTBEAT_LATE, name)
@@ -331,7 +346,6 @@ class TransportWatch:
             not notebook.idle(side, begin, until, least)
             or not notebook.connection.stalls[int(notebook.direction(other))].free(begin, until) >= silent
             or acknowledged <= begin + silent // 2
-            or notebook.heard(other).time <= begin
         ):
             return
         peer = PEERS[side]

@@ -1,8 +1,8 @@
 """How evenly the timestamps of a connection's frames advance: how far a measured silence can be trusted.
 
 The clock of the capturing machine may be set forward, or may stand still while the machine sleeps. Such a
-step makes a silence look longer than it was. The step lies between two frames. A silence is therefore
-confirmed only for the time that remains without its longest stretch between two frames.
+step makes a silence look longer than it was. The step lies between two frames, or behind the last one. A
+silence is therefore confirmed only for the time that remains without its longest stretch between two frames.
 
 A clock that was set back is detected, because the timestamps decrease. From then on the clock is known to be
 wrong and confirms no silence. Small steps back do not count, because the two directions may be captured by
@@ -65,7 +65,7 @@ class ClockStepGuard:
         """How much of the time from `since` to `until` certainly passed, whatever the clock did."""
         if self.jumped():
             return 0
-        longest: i64 = 0
+        longest: i64 = max(until - self.last, 0)
         for begin, end in self.stretches:
             if end > since and end - begin > longest:
                 longest = end - begin

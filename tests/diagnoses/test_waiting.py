@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.diagnosed import diagnosed
 from support.dialogue import RECEIVER, SENDER, Dialogue
 from support.dialogue091 import Dialogue091
@@ -232,3 +233,69 @@ def test_a_closed_window_behind_an_aborted_delivery_keeps_nothing_waiting() -> N
     d.client.transfer(aborted=True)
     alive(d)
     assert "window-closed" not in [code for code, _ in codes(of(d))]
+
+
+def beating(protocol: str) -> Dialogue | Dialogue091:
+    """A connection whose two peers have to be heard every ten seconds."""
+    if protocol == "amqp091":
+        d = Dialogue091(acks="immediate")
+        d.opened(tune={"heartbeat": 10}, tune_ok={"heartbeat": 10})
+        d.channel()
+        return d
+    other = Dialogue(acks="immediate")
+    other.opened(client={"idle_time_out": 10_000}, server={"idle_time_out": 10_000})
+    return other
+
+
+def beat(d: Dialogue | Dialogue091, *peers: str) -> None:
+    for name in peers:
+        peer = getattr(d, name)
+        if isinstance(d, Dialogue):
+            peer.empty()
+        else:
+            peer.heartbeat()
+
+
+@pytest.mark.parametrize("ended", [False, True])
+@pytest.mark.parametrize("protocol", ["amqp10", "amqp091"])
+@pytest.mark.parametrize("step", [60, -60])
+def test_a_clock_that_is_set_makes_nobody_late(step: int, protocol: str, ended: bool) -> None:
+    d = beating(protocol)
+    for number in range(8):
+        d.wait(seconds=4.9 + (step if number == 4 else 0))
+        beat(d, "client", "server")
+    if ended:
+        d.wait(seconds=step)
+        d.client.acknowledge()
+        d.server.acknowledge()
+    assert of(d) == []
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("protocol", ["amqp10", "amqp091"])
+def test_who_is_late_behind_a_clock_that_was_set_forward(protocol: str, again: bool) -> None:
+    """The step is longer than the silence, and does not hide it."""
+    d = beating(protocol)
+    d.wait(seconds=64.9)
+    beat(d, "client", "server")
+    for _ in range(6):
+        d.wait(seconds=4.9)
+        beat(d, "server")
+    d.client.acknowledge()
+    if again:
+        beat(d, "client")
+    (one,) = of(d)
+    assert (one.code, one.whose_move) == ("diag/heartbeat-late", "client")
+    assert 29 < one.seconds < 30
+
+
+@pytest.mark.parametrize(
+    ("condition", "late"), [("amqp:resource-limit-exceeded", True), ("amqp:internal-error", False)]
+)
+def test_the_clock_of_a_peer_that_waits_no_longer_confirms_a_silence(condition: str, late: bool) -> None:
+    d = Dialogue()
+    d.opened(client={"idle_time_out": 10_000})
+    d.wait(seconds=40)
+    d.client.close(error=condition)
+    d.server.close()
+    assert codes(of(d)) == ([("heartbeat-late", "server")] if late else [])

@@ -1,5 +1,7 @@
 """What frames of AMQP 1.0 say of their connection."""
 
+from typing import Final
+
 from amqpscope.diagnoses.opening import OpeningWatch
 from amqpscope.diagnoses.speech import Speech
 from amqpscope.diagnoses.transport import TransportWatch
@@ -10,6 +12,9 @@ from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
 from dissectors.wire import i64
 
 __all__ = ["Speech10"]
+
+# The error condition of a peer that stops waiting for the other peer's frames.
+_GIVEN_UP: Final = "amqp:resource-limit-exceeded"
 
 
 class Speech10(Speech):
@@ -38,7 +43,9 @@ class Speech10(Speech):
 
     def connect(self, body: object, time: i64, side: i64, watch: TransportWatch) -> None:
         if isinstance(body, Close):
-            watch.side(side).closing = True
+            own = watch.side(side)
+            own.closing = True
+            own.given_up = body.error is not None and body.error.condition == _GIVEN_UP
         elif isinstance(body, Open):
             watch.opened = watch.opened or side == 1
             if body.idle_time_out:
