@@ -195,6 +195,10 @@ REASSEMBLY_REORDER_SEGMENTS: Final = 64
 """Segments of a direction that may pass before octets its peer has acknowledged, but the capture does
 not show, are given up. Capture cards, bonded links and mirror ports reorder by a few packets."""
 
+PROBE_QUIET: Final = 1_000_000_000
+"""Nanoseconds without a segment of a direction after which its TCP may probe whether the peer is alive. The
+options of sockets count in seconds."""
+
 REASSEMBLY_REORDER_TIME: Final = 1_000_000_000
 """The same in nanoseconds of the direction's own time stamps, for a direction with few segments."""
 

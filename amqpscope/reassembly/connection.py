@@ -43,7 +43,9 @@ becomes a gap of B at once, and should B show after all, its stream goes on behi
 **The first copy wins.** Octets that were passed on or wait already are not replaced. Second copies are
 compared as far as the first is still there, and a contradiction is noted. Octets that arrive for a gap are
 counted and dropped. A segment with at most one octet right before the expected place is a keep-alive, not a
-retransmission.
+retransmission. What it carries is rubbish. Where octets are missing, a keep-alive is recognised otherwise: it
+is one octet without PSH, which the peer has acknowledged, and nothing came for a while (`PROBE_QUIET`). The
+octet that it stands for is missing, too.
 
 **Two taps** show a packet twice: that is no retransmission. What is sent again is so in another datagram,
 with another identification; octets that come again with one that has been are counted apart, and noted when
@@ -68,6 +70,7 @@ from amqpscope.limits import (
     NEW_CONNECTION_HEADER,
     NEW_CONNECTION_JUMP,
     NEW_CONNECTION_SILENCE,
+    PROBE_QUIET,
     REASSEMBLY_LIVE_WAIT,
     REASSEMBLY_WAITING_OCTETS,
     REASSEMBLY_WAITING_PIECES,
@@ -101,6 +104,7 @@ _NOWHERE_NEAR: Final = 0x4000000000000000
 _FLAG_FIN: Final = 0x01
 _FLAG_SYN: Final = 0x02
 _FLAG_RST: Final = 0x04
+_FLAGS_FIN_PSH: Final = 0x09
 _FLAG_ACK: Final = 0x10
 _FLAGS_FIN_SYN_RST: Final = 0x07
 
@@ -136,7 +140,7 @@ class TcpConnection:
         ):
             behind: i64 = (other.origin + other.high - ack) & SEQUENCE_MASK
             acknowledged: i64 = other.high - behind
-            if behind <= SEQUENCE_WINDOW and acknowledged <= other.next:
+            if behind <= SEQUENCE_WINDOW and acknowledged <= other.next and own.acked <= own.next:
                 own.segments += 1
                 own.time = segment.time
                 own.packet = segment.packet
@@ -323,6 +327,7 @@ class TcpConnection:
             own.start.packet = packet
             own.start.time = time
             begin_stream(own, other, seq, flags, size)
+        quiet: i64 = time - own.time
         own.segments += 1
         own.time = time
         own.packet = packet
@@ -355,7 +360,14 @@ class TcpConnection:
         if own.reset.at != UNKNOWN and (size > 0 or flags & _FLAG_FIN):
             hold_against_reset(self._order, own, offset + size, flags & _FLAG_FIN != 0)
         if size > 0:
-            self._octets(own, other, segment, offset, acknowledged)
+            if (
+                size == 1
+                and not flags & _FLAGS_FIN_PSH
+                and own.next <= offset < own.acked
+                and quiet >= PROBE_QUIET
+            ):
+                captured, cut = 0, 1  # a keep-alive in place of octets that are missing: none of them
+            self._octets(own, other, segment, offset, captured, cut, acknowledged)
         elif not flags & _FLAGS_FIN_SYN_RST and offset > own.waiting_end() and own.end.limit < 0:
             self._order.wait_end(own, MARK, offset, Provenance(packet, time, UNKNOWN))
         if flags & _FLAG_FIN:
@@ -385,15 +397,20 @@ class TcpConnection:
         return True
 
     def _octets(
-        self, own: Direction, other: Direction, segment: Segment, offset: i64, acknowledged: i64
+        self,
+        own: Direction,
+        other: Direction,
+        segment: Segment,
+        offset: i64,
+        size: i64,
+        cut: i64,
+        acknowledged: i64,
     ) -> None:
-        """Payload: what of it is new is passed on or waits."""
+        """Payload: what of it is new is passed on or waits. cut: octets behind the captured ones, `size`."""
         time: i64 = segment.time
         packet: i64 = segment.packet
         buf = segment.buf
         start: i64 = segment.start
-        size: i64 = max(segment.end - start, 0)
-        cut: i64 = max(segment.cut, 0)
         own.start.empty = False
         if own.ended:
             if own.ended == "fin" and own.gaps.late == 0 and size > 1 and offset + size > own.next:

@@ -8,6 +8,7 @@ from support.streams import (
     ACK,
     FIN,
     MILLISECOND,
+    PSH,
     RST,
     SYN,
     Recorder,
@@ -22,6 +23,7 @@ from amqpscope.limits import (
     NEW_CONNECTION_HEADER,
     NEW_CONNECTION_JUMP,
     NEW_CONNECTION_SILENCE,
+    PROBE_QUIET,
     REASSEMBLY_LAG_SEGMENTS,
     REASSEMBLY_LAG_TIME,
     REASSEMBLY_LIVE_WAIT,
@@ -681,6 +683,36 @@ def test_keep_alives_are_no_retransmissions() -> None:
     assert connection.facts(0).retransmitted == 0
     assert recorder.notes == []
     assert connection.waiting() == 0
+
+
+@pytest.mark.parametrize("missing", [1, 5])
+@pytest.mark.parametrize(
+    ("quiet", "flags", "acknowledged", "rubbish"),
+    [
+        (PROBE_QUIET, ACK, True, True),
+        (PROBE_QUIET - 1, ACK, True, False),
+        (PROBE_QUIET, ACK | PSH, True, False),
+        (PROBE_QUIET, ACK, False, False),
+    ],
+)
+def test_what_a_keep_alive_carries_fills_no_hole(
+    missing: int, quiet: int, flags: int, acknowledged: bool, rubbish: bool
+) -> None:
+    wire = opened()
+    before = wire.data(0, 8)
+    lost = wire.data(0, missing)
+    if acknowledged:
+        wire.ack(1)
+    else:
+        wire.ack(1, ack=8)
+    time = before.time + quiet
+    probe = Segment(0, lost.end - 1, b"!", 0, flags, packet=90, time=time)
+    answer = Segment(1, 0, b"", lost.end, packet=91, time=time)
+    following = Segment(0, lost.end, b"#", 0, packet=92, time=time + REASSEMBLY_REORDER_TIME)
+    segments = [*without(wire.segments, lost), probe, answer, following]
+    for reload_after in (-1, *range(len(segments))):
+        recorder, _ = replay(segments, reload_after=reload_after)
+        assert recorder.stream(0) == before.payload + b"?" * (missing - 1) + (b"?#" if rubbish else b"!#")
 
 
 def test_octets_that_snaplen_cut_off_are_a_gap_at_once() -> None:
