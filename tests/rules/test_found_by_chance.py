@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from support import amqp10_encode as amqp
 from support.dialogue import MESSAGE, RECEIVER, SENDER, Dialogue, Said
 from support.judged import judged
@@ -449,3 +450,37 @@ def test_what_is_acknowledged_with_the_first_octet_may_be_more_than_syn() -> Non
     assert packets[3] is early.packet
     d.capture.packets[:] = [packets[0], *packets[4:]]
     assert found(d) == []
+
+
+@pytest.mark.parametrize("lost", range(3))
+def test_a_close_within_a_message_closes_nothing(lost: int) -> None:
+    """A message carries AMQP traffic. Two packets are missing, and the search finds frames in the body."""
+    d = Dialogue()
+    d.linked()
+    first = len(d.capture.packets)
+    flow = amqp.frame(amqp.flow(incoming_window=5, next_outgoing_id=0, outgoing_window=5))
+    body = bytes(3500) + 6 * (amqp.frame(amqp.close()) + 40 * flow)
+    for at in range(0, len(body), 4000):
+        d.client.transfer(amqp.data(body[at : at + 4000]), more=at + 4000 < len(body))
+    del d.capture.packets[first + lost : first + lost + 2]
+    d.server.flow(handle=0, link_credit=10)
+    d.server.close()
+    d.client.close()
+    d.tcp.goodbye()
+    assert certain(d) == []
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_close_behind_a_hole_is_the_last_frame_if_it_answers_one(answers: bool) -> None:
+    d = Dialogue()
+    d.linked(credit=10)
+    d.client.transfer()
+    with d.missed():
+        d.client.transfer()
+    d.client.transfer()
+    if answers:
+        d.server.close()
+    d.client.close()
+    d.client.empty()
+    late = ("amqp10/C-CLOSE-LAST", "client", True)
+    assert certain(d) == ([late] if answers else [])

@@ -155,8 +155,10 @@ def frame_after_close(case: Case10) -> None:
     Evidence: every octet that the peer sends after its close
     Why it matters: The close is the last frame that a peer sends on a connection. The other peer perhaps does
     not read frames after the close, so the content of these frames may be lost.
-    Silent when: never, because both frames come from the same peer. When the capture lacks octets that were
-    sent after the close, the finding is reported as possible and not as certain.
+    Silent when: the capture lacks octets that were sent before the close, and the close does not answer a
+    close. Such a close was only found by a search, and may be part of a message that contains AMQP traffic.
+    When the capture lacks octets that were sent after the close, the finding is reported as possible and not
+    as certain.
     Possible because: The capture lacks octets, and these octets may contain the start of a new connection.
     How to mend it: As soon as you have written close, discard all queued frames and stop the heartbeat timer.
     After your close, send nothing and only read until the other peer's close arrives.

@@ -129,6 +129,10 @@ class Judge10(Judge):
         case.found = 0
         case.astray = NOTHING
         frame = record.frame
+        if me.closing.guessed and not isinstance(frame.body, ProtocolHeader):
+            # More follows: it was the content of a message.
+            me.closing.disbelieve()
+            peer.closing.received = False
         if (record.unseen or not record.started) and me.whole:
             # The missing octets lie before this frame, even if the capture reports them later.
             me.lost()

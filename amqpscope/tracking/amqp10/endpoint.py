@@ -153,7 +153,7 @@ class Endpoint10(Receiving):
     def send_close(self, close: Close, record: FrameRecord) -> None:
         action = SEND_CLOSE_WITH_ERROR if close.error is not None else SEND_CLOSE
         self.step(action)
-        self.closing.send(close, record.packet, record.last_time)
+        self.closing.send(close, record.packet, record.last_time, record.frame.guessed)
 
     def send_begin(self, begin: Begin, channel: int, packet: i64) -> None:
         if channel in self.sessions:

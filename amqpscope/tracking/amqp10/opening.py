@@ -50,10 +50,13 @@ class Closing:
         self.condition: str = ""
         # Nothing is missing since its close: the connection cannot have been opened anew.
         self.stands: bool = False
+        # Its close was only found by a search and answers none: it may be the content of a message.
+        self.guessed: bool = False
 
-    def send(self, close: Close, packet: i64, time: i64) -> None:
+    def send(self, close: Close, packet: i64, time: i64, guessed: bool) -> None:
         """The endpoint sends close; of several the first counts."""
         if not self.sent:
+            self.guessed = guessed and not self.received
             self.packet = packet
             self.time = time
             self.stands = True
@@ -61,16 +64,21 @@ class Closing:
                 self.condition = str(close.error.condition)
         self.sent = True
 
+    def disbelieve(self) -> None:
+        """What was taken for its close was none."""
+        self.sent = False
+        self.guessed = False
+        self.condition = ""
+
     def restart(self) -> None:
         """Both begin anew on the same TCP connection."""
-        self.sent = False
+        self.disbelieve()
         self.received = False
-        self.condition = ""
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (
-            (self.sent, self.received, self.stands),
+            (self.sent, self.received, self.stands, self.guessed),
             (int(self.packet), int(self.time), self.condition),
         )
 
@@ -79,6 +87,6 @@ class Closing:
         """The object of what `dump` returned."""
         closing = Closing()
         said, what = state
-        closing.sent, closing.received, closing.stands = said
+        closing.sent, closing.received, closing.stands, closing.guessed = said
         closing.packet, closing.time, closing.condition = what
         return closing
