@@ -372,7 +372,8 @@ class TcpConnection:
             self._order.wait_end(own, MARK, offset, Provenance(packet, time, UNKNOWN))
         if flags & _FLAG_FIN:
             end = own.own_end()
-            if end.acknowledgement < 0:
+            if end.limit < 0 and not own.ended:
+                # Of an RST before it that was another's, it takes the place.
                 end.acknowledgement = ack
                 end.sequence = (seq + size + 1) & SEQUENCE_MASK
             take_fin(self._order, own, offset + size, Provenance(packet, time, acknowledged))

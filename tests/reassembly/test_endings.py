@@ -64,3 +64,9 @@ def test_a_reset_may_not_say_what_it_knew() -> None:
     assert (tcp.end_acknowledged(0), tcp.end_acknowledged(1)) == (-1, -1)
     assert not tcp.ended_after(1)
     assert connection((0, CLIENT + 11, SERVER + 6, RST | ACK, b"")).end_acknowledged(0) == 5
+
+
+def test_a_fin_behind_anothers_reset_says_what_its_sender_knew() -> None:
+    tcp = connection((0, CLIENT + 11, SERVER + 6, RST | ACK, b""), FIN_FIRST)
+    assert tcp.end_acknowledged(0) == 20
+    assert tcp.stream(0).end_kind() == "fin"
