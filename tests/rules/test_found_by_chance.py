@@ -10,7 +10,7 @@ from support.dialogue import MESSAGE, RECEIVER, SENDER, Dialogue, Said
 from support.judged import judged
 
 import amqpscope
-from amqpscope.limits import MAX_TRANSACTIONS
+from amqpscope.limits import MAX_TRANSACTIONS, MAX_UNANSWERED
 from amqpscope.rules.amqp10 import control_link, transaction
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.catalogue import severity
@@ -484,3 +484,19 @@ def test_a_close_behind_a_hole_is_the_last_frame_if_it_answers_one(answers: bool
     d.client.empty()
     late = ("amqp10/C-CLOSE-LAST", "client", True)
     assert certain(d) == ([late] if answers else [])
+
+
+@pytest.mark.parametrize("too_many", [0, 1])
+def test_more_begins_than_are_remembered_may_be_answered(too_many: int) -> None:
+    d = Dialogue()
+    d.opened()
+    sessions = MAX_UNANSWERED + too_many
+    with d.on_their_way():
+        for _ in range(sessions):
+            d.client.begin(remote_channel=None)
+            d.client.frame(amqp.end(), channel=0)
+    for _ in range(sessions):
+        d.server.begin(remote_channel=0)
+        d.server.frame(amqp.end(), channel=0)
+    d.goodbye()
+    assert found(d) == []

@@ -181,8 +181,8 @@ class Receiving(EndpointState):
             # Of one that answers nobody knows what, the other half is not known.
             session.whole = self.whole and begin.remote_channel is None
             self.channels.begun += 1
-            if begin.remote_channel is None:
-                _wait(unanswered, channel, session)
+            if begin.remote_channel is None and not _wait(unanswered, channel, session):
+                self.lost()
         return session
 
     def receive_attach(self, session: SessionEnd, attach: Attach, end: i64, time: i64) -> None:
@@ -307,11 +307,13 @@ def named_by(handles: dict[int, LinkEnd], body: object) -> LinkEnd | None:
     return None
 
 
-def _wait(waiting: dict[int, list[SessionEnd]], channel: int, session: SessionEnd) -> None:
-    """A session was begun on a channel, and no begin has answered yet."""
+def _wait(waiting: dict[int, list[SessionEnd]], channel: int, session: SessionEnd) -> bool:
+    """A session was begun on a channel, and no begin has answered yet. False: too many wait already."""
     queue = waiting.setdefault(channel, [])
-    if len(queue) < MAX_UNANSWERED:
-        queue.append(session)
+    if len(queue) >= MAX_UNANSWERED:
+        return False
+    queue.append(session)
+    return True
 
 
 def _oldest(waiting: dict[int, list[SessionEnd]], channel: int) -> SessionEnd | None:
