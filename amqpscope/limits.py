@@ -647,6 +647,10 @@ MAX_REDELIVERIES: Final = 20
 """How often a message may come again before that is worth a word. The specification suggests five; RabbitMQ's
 quorum queues give up after twenty."""
 
+ADDRESS_TRANSLATION: Final = 10_000_000
+"""Nanoseconds between a packet and its copy with another client address, where a capture shows both sides of
+an address translation. A kernel takes microseconds."""
+
 EXCLUSIVE_PATIENCE: Final = 10_000_000_000
 """Nanoseconds after the end of its connection in which an exclusive queue has to be gone. Brokers do it at
 once, or with the next round of some cleaner."""

@@ -19,7 +19,12 @@ from amqpscope.correlation.virtual_host import (
     precedes,
     what_of,
 )
-from amqpscope.limits import EXCLUSIVE_PATIENCE, MAX_CORRELATED_LINKS, MAX_ENTITY_OPERATIONS
+from amqpscope.limits import (
+    ADDRESS_TRANSLATION,
+    EXCLUSIVE_PATIENCE,
+    MAX_CORRELATED_LINKS,
+    MAX_ENTITY_OPERATIONS,
+)
 from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp091 import bindings, entities, existence, redeclaration
 from amqpscope.tracking.amqp091.summary import Amqp091Summary
@@ -286,6 +291,7 @@ class _Judge:
             made is None
             or made.connection is operation.connection
             or not 0 <= made.outcome.time < operation.spot.time
+            or self._captured_twice(made, operation)
         ):
             return False
         if self.host.lives(made, operation):
@@ -301,6 +307,20 @@ class _Judge:
                 )
                 return True
         return False
+
+    def _captured_twice(self, made: TopologyOperation, operation: TopologyOperation) -> bool:
+        """Whether two connections are one, captured before and behind an address translation: the same is
+        done at the same places of both streams, at once.
+        """
+        first = self.host.summaries[id(made.connection)].operations[:MAX_ENTITY_OPERATIONS]
+        second = self.host.summaries[id(operation.connection)].operations
+        return all(
+            one.method == other.method
+            and one.spot.offset == other.spot.offset
+            and one.outcome.end == other.outcome.end
+            and -ADDRESS_TRANSLATION < one.spot.time - other.spot.time < ADDRESS_TRANSLATION
+            for one, other in zip(first, second, strict=False)
+        )
 
     # Consumers
 

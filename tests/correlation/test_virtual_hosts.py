@@ -10,6 +10,7 @@ from scenarios.amqp091 import entities, existence, passing
 from scenarios.pairs import Scenario, scenarios
 from support.connection_summaries import summaries
 from support.dialogue091 import Dialogue091
+from support.tcp_writer import Packet
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.kept import KeptConnections
@@ -18,7 +19,7 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.packet import SegmentSink
 from amqpscope.capture.segment import Segment
 from amqpscope.correlation.correlate import correlate
-from amqpscope.limits import MAX_GETS, MAX_OPERATIONS, MAX_PASSAGES
+from amqpscope.limits import ADDRESS_TRANSLATION, MAX_GETS, MAX_OPERATIONS, MAX_PASSAGES
 from amqpscope.tracking.amqp091.summary import Amqp091Summary
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
 
@@ -159,3 +160,25 @@ class _Carried(SegmentSink):
                 for back, one in list(table._backward.items()):
                     if one is analysis:
                         table._backward[back] = again
+
+
+@pytest.mark.parametrize("translation", [20_000, 20_000_000])
+def test_a_connection_that_is_captured_on_both_sides_of_an_address_translation(translation: int) -> None:
+    """Then it uses its own exclusive queue, and not that of another client."""
+    d = Dialogue091()
+    d.opened()
+    d.channel()
+    d.declare("mine", exclusive=True)
+    d.consume("mine", "c")
+    d.wait(seconds=1)
+    d.goodbye()
+    for packet in d.capture.packets[:]:
+        octets = bytearray(packet.data)
+        by_client = packet.sender is d.client.end
+        at = 26 if by_client else 30  # the address of the client in the headers
+        octets[at : at + 4] = b"\x0a\x63\x00\x07"
+        time = packet.time + (translation if by_client else -translation)
+        d.capture.packets.append(Packet(time, bytes(octets), packet.wire_length, packet.sender))
+    d.capture.packets.sort(key=lambda packet: packet.time)
+    accused = {rule for rule, _, _ in rules(summaries(d))}
+    assert ("amqp091/Q-EXCL-ACCESS" in accused) == (translation > ADDRESS_TRANSLATION)

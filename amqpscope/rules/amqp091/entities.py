@@ -139,8 +139,9 @@ def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -
     queue when this connection ends. The server answers other connections with reply-code 405
     (resource-locked) and closes the channel.
     Silent when: the capture lacks octets of a connection to this server, or when the other connection may
-    have ended. The finding is reported as certain only if the server answers with reply-code 405
-    (resource-locked).
+    have ended. The rule is also silent when both connections do the same at the same time, because a capture
+    on both sides of an address translation (NAT) shows one connection as two. The finding is reported as
+    certain only if the server answers with reply-code 405 (resource-locked).
     Possible because: The other connection may have ended before this client used the queue.
     How to mend it: Use an exclusive queue only on the connection that declared it. Declare the queue without
     exclusive if several connections share it. After a reconnect, wait until the server has ended the old
