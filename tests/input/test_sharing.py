@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 from support import sharing_trial
 from support.commands import DEMO, amqpscope
-from support.large_captures import bench
+from support.bench_captures import bench
 from support.sampling import examples, share
 
 from amqpscope.analysis.share import Share

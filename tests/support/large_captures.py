@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from typing import Any
 
+from support.bench_captures import bench
 from support.lakes import CAPTURES, harmed
 
 from amqpscope.capture.reader import for_magic
 from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
 from amqpscope.capture.sink import SegmentSink
-
-# By its path: it is no module of a package.
-_spec = importlib.util.spec_from_file_location(
-    "bench_captures", Path(__file__).parents[1] / "bench" / "generate.py"
-)
-assert _spec
-assert _spec.loader
-bench: Any = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(bench)
 
 _MEBIBYTE = 1024 * 1024
 
