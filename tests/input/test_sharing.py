@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import pytest
 from support import sharing_trial
-from support.commands import DEMO, amqpscope
 from support.bench_captures import bench
+from support.commands import DEMO, amqpscope
 from support.sampling import examples, share
 
 from amqpscope.analysis.share import Share
