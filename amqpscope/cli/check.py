@@ -15,7 +15,6 @@ from amqpscope.cli.judging import (
     given_of,
     today,
 )
-from amqpscope.cli.matched import MatchedFrames
 from amqpscope.cli.option_groups import with_options
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.place_options import (
@@ -268,7 +267,11 @@ def check(
     captures = reading.captures(paths, configuration)
     detail = Detail(possible, notes, full, quiet)
     # A criterion that nothing meets would let any capture pass.
-    matched = MatchedFrames(selection) if selection.links or selection.bounded else None
+    matched = None
+    if selection.links or selection.bounded:
+        from amqpscope.cli.matched import MatchedFrames  # brings what follows links
+
+        matched = MatchedFrames(selection)
     reports = Reports(form, outputs, most, captures, policy, detail, wanted, annotate, matched)
     if write is not None:
         from amqpscope.policy.baseline import may_be_written

@@ -421,5 +421,5 @@ def test_markdown_tells_what_could_not_be_checked(folder: Path, capsys: pytest.C
         "empty.pcap",
         "nothing to check (no AMQP 1.0 or 0-9-1 to check: no TCP in it)",
     ]
-    assert any(text.startswith("note: capture/gap: packet 14: ") for text in reported)
+    assert any(text.startswith("note: capture/gap: packet 15: ") for text in reported)
     assert reported[-1].startswith("4 captures: ")

@@ -206,7 +206,7 @@ def test_the_object_around_them(folder: Path, capsys: pytest.CaptureFixture[str]
     assert note == {
         "code": "capture/gap",
         "severity": "note",
-        "packet": 14,
+        "packet": 15,
         "connection": "10.0.0.1:51034>10.0.0.2:5672#0",
         "detail": note["detail"],
     }

@@ -38,7 +38,8 @@ def replaced(width: int) -> bytes | None:
     _now.widths.append(width)
     if len(_now.widths) - 1 != _now.place:
         return None
-    return _now.number.to_bytes(width, "big")
+    # (A dialogue that says less than when its numbers were counted may have a smaller one there.)
+    return min(_now.number, (1 << 8 * width) - 1).to_bytes(width, "big")
 
 
 def fixed(octets: bytes) -> bytes:

@@ -78,9 +78,9 @@ def lost() -> Dialogue:
     d.client.transfer()
     with d.missed():
         d.client.transfer()
+    d.server.close()
     d.client.close()
     d.client.empty()
-    d.server.close()
     d.tcp.goodbye()
     return d
 
