@@ -357,7 +357,7 @@ class OptionalBuild(build_ext):
         code = self.extensions[0]
         # With -Og what runs seldom is as quick as with -O1, but a compiler needs a third less time. It sees
         # less then, and more values seem to be without one; mypyc makes warnings errors. What runs often
-        # gains nothing from these passes of -O3, which take a fifth of its time.
+        # gains nothing from these passes of -O3, which take an eighth of its time.
         flags = ["-Og", "-Wno-maybe-uninitialized"]
         if "seldom" not in source:
             flags = [f"-fno-{one}" for one in ("tree-vectorize", "schedule-insns2", "gcse", "unswitch-loops")]

@@ -211,8 +211,8 @@ def called(path: str) -> str:
 def shown_name(path: str) -> str:
     """The name of a file as all outputs have it: where it is no UTF-8, the octet FF stands as `\\udcff`.
 
-    The tables of the pipeline show it so, too. Python has half a surrogate pair there, and strict readers of
-    JSON refuse that.
+    The tables of the pipeline show it so, too. Python keeps such an octet as a lone surrogate, which strict
+    readers of JSON refuse.
     """
     return path.encode("utf-8", "backslashreplace").decode()
 

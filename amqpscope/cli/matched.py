@@ -1,5 +1,6 @@
 """Whether the filter options of a check leave anything to be checked."""
 
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.cli.selection import Selection
 from amqpscope.input.capture import Capture
 from amqpscope.model.records import FrameRecord
@@ -12,9 +13,10 @@ __all__ = ["MatchedFrames"]
 class MatchedFrames(Hearer):
     """Looks for a frame that a selection takes: without one, nothing was checked.
 
-    met: there is one, in any of the captures. seen: how many frames of them were looked at until then.
+    met: there is one, in any of the captures. seen: how many frames came until then.
     """
 
+    connections = True
     records = True
 
     def __init__(self, selection: Selection) -> None:
@@ -36,6 +38,12 @@ class MatchedFrames(Hearer):
             self._selection.start(int(records[0].time))
         for record in records:
             self.seen += 1
+            if not self._selection.of_connection(record.connection):
+                continue
             if self._selection.takes(record, self._names.of(record)):
                 self.met = True
                 return
+
+    def over(self, analyses: list[ConnectionAnalysis]) -> None:
+        for analysis in analyses:
+            self._names.forget(analysis.connection)

@@ -10,6 +10,11 @@ from support.busy_night import busy_night
 from support.commands import amqpscope
 from support.dialogue import Dialogue
 
+from amqpscope.cli.matched import MatchedFrames
+from amqpscope.cli.selection import Selection
+from amqpscope.policy.judging import judge
+from amqpscope.policy.policy import Policy
+
 SEVERAL = 12
 
 
@@ -168,6 +173,15 @@ def test_filters_that_nothing_matches_are_a_failure(
     assert result.status == 2
     assert result.err.startswith("amqpscope: night.pcap: no frame of ")
     assert f" matches {options[0]} " in result.err
+
+
+def test_no_connection_is_kept_while_a_match_is_searched_for(folder: Path) -> None:
+    selection = Selection(link="no such link")
+    matched = MatchedFrames(selection)
+    judge(["night.pcap"], Policy(), hearer=matched, wanted=selection)
+    assert matched.seen > 900
+    assert not matched.met
+    assert not matched._names._connections
 
 
 def test_a_filter_has_to_match_in_one_of_several_captures(

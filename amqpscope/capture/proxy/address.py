@@ -14,9 +14,8 @@ def parse_address(option: str, text: str, port: int) -> tuple[str, int]:
     """Host and port; `port` if the text names none. Raises FilterError, which names the option."""
     parts = _ADDRESS.fullmatch(text)
     number = -1 if parts is None else int(parts[3] or port)
-    if (
-        parts is None or number > 65535 or text.isdecimal()
-    ):  # a port alone, taken for a host, would be an address
+    # A port alone would be taken for a host.
+    if parts is None or number > 65535 or text.isdecimal():
         raise FilterError(f"{option} {text}: must be HOST:PORT, for example 127.0.0.1:{port} or [::1]:{port}")
     return parts[1] or parts[2], number
 
