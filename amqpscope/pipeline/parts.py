@@ -30,7 +30,12 @@ ROW_GROUP_ROWS = 1_000_000
 ROW_GROUP_OCTETS = 64 * 1024 * 1024
 """Rows, and octets in memory, that a task gathers for a row group: the octets over all files it writes."""
 
-_ZSTD_LEVEL = 6
+_ZSTD_LEVEL = 3
+
+_PAGES = {"max_rows_per_page": 1 << 17} if int(pa.__version__.split(".")[0]) >= 23 else {}
+"""Most columns have few octets for many rows, and to begin a page takes as long as to encode thousands of
+rows. Arrow before version 23 limits the octets of a page only.
+"""
 
 MAX_OPEN_PARTS = 24
 """Files that a task writes at a time. More days and protocols make more files, not more memory."""
@@ -196,7 +201,9 @@ def _put_together(rows: pa.Table, first: str, second: str) -> pa.Table:
     places = pc.multiply(pc.cast(of_first.indices, pa.int64()), of_each)
     order = pc.array_sort_indices(pc.add(places, of_second.indices))
     columns = [
-        one if name == "date" or _is_constant(one) else one.combine_chunks().take(order)
+        one
+        if name == "date" or _is_constant(one)
+        else pc.take(one.combine_chunks(), order, boundscheck=False)
         for name, one in zip(rows.column_names, rows.columns, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=rows.schema)
@@ -231,6 +238,7 @@ def _writer(stream: Any, table: TableSchema, schema: pa.Schema, metadata: list[A
         schema,
         compression="zstd",
         compression_level=_ZSTD_LEVEL,
+        **_PAGES,
         use_dictionary=dictionary,
         column_encoding=encodings,
         write_statistics=list(table.bounded) or True,
