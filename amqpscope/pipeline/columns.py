@@ -69,8 +69,7 @@ class Column:
         if self.nulls > 0:
             if self.size & 7:
                 self._valid.append(u8(self._bits))
-            valid = pa.py_buffer(self._valid.getvalue())
-            self._valid = BytesWriter()
+            valid = _drained(self._valid)
             self._bits = 0
         made = self._made(int(rows), valid, kind)
         self.size = 0
@@ -142,9 +141,7 @@ class Numbers(Column):
             missing -= 1
 
     def _made(self, rows: int, valid: Any, kind: Any) -> Any:
-        values = self._values.getvalue()
-        self._values = BytesWriter()
-        return pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(values)])
+        return pa.Array.from_buffers(kind, rows, [valid, _drained(self._values)])
 
 
 class SmallNumbers(Column):
@@ -174,9 +171,7 @@ class SmallNumbers(Column):
             missing -= 1
 
     def _made(self, rows: int, valid: Any, kind: Any) -> Any:
-        values = self._values.getvalue()
-        self._values = BytesWriter()
-        return pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(values)])
+        return pa.Array.from_buffers(kind, rows, [valid, _drained(self._values)])
 
 
 class Floats(Column):
@@ -200,9 +195,7 @@ class Floats(Column):
             missing -= 1
 
     def _made(self, rows: int, valid: Any, kind: Any) -> Any:
-        values = self._values.getvalue()
-        self._values = BytesWriter()
-        return pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(values)])
+        return pa.Array.from_buffers(kind, rows, [valid, _drained(self._values)])
 
 
 class Flags(Column):
@@ -240,10 +233,8 @@ class Flags(Column):
     def _made(self, rows: int, valid: Any, kind: Any) -> Any:
         if self.size & 7:
             self._values.append(u8(self._on))
-        values = self._values.getvalue()
-        self._values = BytesWriter()
         self._on = 0
-        return pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(values)])
+        return pa.Array.from_buffers(kind, rows, [valid, _drained(self._values)])
 
 
 class Texts(Column):
@@ -251,7 +242,7 @@ class Texts(Column):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ends: BytesWriter = BytesWriter()
+        self._ends: BytesWriter = _with_zero()
         self._octets: BytesWriter = BytesWriter()
         self._end: i64 = 0
 
@@ -284,12 +275,8 @@ class Texts(Column):
             missing -= 1
 
     def _made(self, rows: int, valid: Any, kind: Any) -> Any:
-        ends = _ZERO + self._ends.getvalue()
-        octets = self._octets.getvalue()
-        self._ends = BytesWriter()
-        self._octets = BytesWriter()
         self._end = 0
-        return pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(ends), pa.py_buffer(octets)])
+        return pa.Array.from_buffers(kind, rows, [valid, _drained(self._ends, 4), _drained(self._octets)])
 
 
 class Hex(Texts):
@@ -323,84 +310,64 @@ class Words(Column):
         self._numbers: BytesWriter = BytesWriter()
         self._codes: dict[str, int] = {}
         self._words: Texts = Texts()
-        # The last text, and the last other one: mostly the next one is one of them.
+        # The last three texts, each one another: mostly the next text is one of them.
         self._last: str | None = None
+        self._second: str | None = None
+        self._third: str | None = None
         self._code: i64 = 0
-        self._other: str | None = None
-        self._other_code: i64 = 0
-        # Rows with the last text whose numbers are not written yet.
-        self._run: i64 = 0
+        self._second_code: i64 = 0
+        self._third_code: i64 = 0
 
     def say(self, row: i64, word: str | None) -> None:
         """The text in a row, which stands behind all rows with one."""
         if word is None:
             return
-        if word is self._last and row == self.size:
-            self._run += 1
-        else:
-            self._begin_run(row, word)
+        if word is not self._last:
+            self._turn_to(word)
+        if row != self.size:
+            self._miss(row)
+        write_i32_le(self._numbers, i32(self._code))
         if self.nulls > 0:
             self._mark(row)
         self.size = row + 1
 
-    def _begin_run(self, row: i64, word: str) -> None:
-        if row != self.size:
-            self._miss(row)
-        elif self._run > 0:
-            self._write_run()
-        if word is not self._last:
-            self._look_up(word)
-        self._run = 1
+    def _turn_to(self, word: str) -> None:
+        """Let this be the last text."""
+        code = self._second_code
+        if word is not self._second:
+            if word is self._third:
+                code = self._third_code
+            else:
+                code = self._code_of(word)
+            self._third = self._second
+            self._third_code = self._second_code
+        self._second = self._last
+        self._second_code = self._code
+        self._last = word
+        self._code = code
 
-    def _write_run(self) -> None:
-        run = self._run
-        self._run = 0
-        if run > _LONG_RUN:
-            self._numbers.write(int(self._code).to_bytes(4, "little") * int(run))
-            return
-        code = i32(self._code)
-        while run > 0:
-            write_i32_le(self._numbers, code)
-            run -= 1
-
-    def _look_up(self, word: str) -> None:
-        other = self._other
-        other_code = self._other_code
-        self._other = self._last
-        self._other_code = self._code
-        if word is other:
-            self._last = word
-            self._code = other_code
-            return
+    def _code_of(self, word: str) -> i64:
         code = self._codes.get(word)
         if code is None:
             code = len(self._codes)
             self._codes[word] = code
             self._words.put(code, without_password(word) if self._from_wire else word)
-        self._last = word
-        self._code = code
+        return code
 
     def give(self, row: i64, value: Any) -> None:
         self.say(row, value)
 
     def _fill(self, missing: i64) -> None:
-        self._write_run()
         while missing > 0:
             write_i32_le(self._numbers, 0)
             missing -= 1
 
     def _made(self, rows: int, valid: Any, kind: Any) -> Any:
-        self._write_run()
-        numbers = self._numbers.getvalue()
         words = self._words.take(len(self._codes), kind.value_type)
-        self._numbers = BytesWriter()
         self._codes = {}
-        self._last = self._other = None
-        indices = pa.Array.from_buffers(pa.int32(), rows, [valid, pa.py_buffer(numbers)])
+        self._last = self._second = self._third = None
+        indices = pa.Array.from_buffers(pa.int32(), rows, [valid, _drained(self._numbers)])
         return pa.DictionaryArray.from_arrays(indices, words, safe=False)
-
-
-_LONG_RUN: Final = 32
 
 
 class Lists(Column):
@@ -410,7 +377,7 @@ class Lists(Column):
         super().__init__()
         self._items: Column = items
         self._usual: bool = usual
-        self._ends: BytesWriter = BytesWriter()
+        self._ends: BytesWriter = _with_zero()
         self._end: i64 = 0
 
     def give(self, row: i64, value: Any) -> None:
@@ -444,11 +411,9 @@ class Lists(Column):
             missing -= 1
 
     def _made(self, rows: int, valid: Any, kind: Any) -> Any:
-        ends = _ZERO + self._ends.getvalue()
         items = self._items.take(self._end, kind.value_type)
-        self._ends = BytesWriter()
         self._end = 0
-        return pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(ends)], children=[items])
+        return pa.Array.from_buffers(kind, rows, [valid, _drained(self._ends, 4)], children=[items])
 
 
 class Structs(Column):
@@ -655,8 +620,20 @@ def _nulls(rows: i64, kind: Any) -> Any:
 
 _KNOWN_NULLS: Final[dict[Any, Any]] = {}
 
-_ZERO: Final = b"\0\0\0\0"
-"""Where the first text, or list, begins."""
+
+def _drained(writer: BytesWriter, kept: i64 = 0) -> Any:
+    """What was written, as an Arrow buffer. The writer keeps so many octets, and its memory for more rows."""
+    octets = writer.getvalue()
+    writer.truncate(kept)
+    return pa.py_buffer(octets)
+
+
+def _with_zero() -> BytesWriter:
+    """For where texts or lists end, behind where the first one begins."""
+    writer = BytesWriter()
+    write_i32_le(writer, 0)
+    return writer
+
 
 _DIGITS: Final = b"0123456789abcdef"
 

@@ -161,10 +161,13 @@ class ConnectionOverview:
 
     def publishes_to(self, exchange: str, routing_key: str) -> None:
         """The client of AMQP 0-9-1 publishes a message."""
+        name = exchange or routing_key
+        if name in self.targets:
+            return
         if self.targets is _NO_ADDRESSES:
             self.targets = {}
         if len(self.targets) < MAX_SUMMARY_ADDRESSES:
-            self.targets[without_password(exchange or routing_key)] = None
+            self.targets[without_password(name)] = None
 
     def takes_from(self, queue: str) -> None:
         """The client of AMQP 0-9-1 consumes from a queue, or gets messages from it."""

@@ -17,21 +17,29 @@ class JsonRenderers:
         self._of_kind: dict[tuple[str, str], JsonRenderer] = {}
         # Of these, those of no dialect.
         self._of_usual: dict[str, JsonRenderer] = {}
-        # That of the last frame: nearly always the next one's too.
-        self._kind: str = ""
-        self._dialect: str = ""
+        # That of the last frame, and the last three kinds that it is of: nearly always the next frame's, too.
         self._last: JsonRenderer = self._of_none
+        self._dialect: str = ""
+        self._kind: str = ""
+        self._second: str = ""
+        self._third: str = ""
 
     def of(self, frame: Frame) -> JsonRenderer:
         """The renderer of this frame."""
         kind = frame.kind
         dialect = frame.dialect
-        if kind is not self._kind or dialect is not self._dialect:
-            self._kind = kind
-            self._dialect = dialect
-            known = self._of_kind.get((kind, dialect)) if dialect else self._of_usual.get(kind)
-            self._last = known or self._new(kind, dialect)
-        return self._last
+        if dialect is self._dialect and (kind is self._kind or kind is self._second or kind is self._third):
+            return self._last
+        known = self._of_kind.get((kind, dialect)) if dialect else self._of_usual.get(kind)
+        if known is None:
+            known = self._new(kind, dialect)
+        same = known is self._last and dialect is self._dialect
+        self._third = self._second if same else kind
+        self._second = self._kind if same else kind
+        self._kind = kind
+        self._dialect = dialect
+        self._last = known
+        return known
 
     def _new(self, kind: str, dialect: str) -> JsonRenderer:
         """The renderer of a kind that comes for the first time: one serves all kinds of a protocol."""

@@ -85,6 +85,9 @@ _SHORT_PROPERTIES: Final = 512
 _REMEMBERED: Final = 1024
 """Properties whose JSON is remembered."""
 
+_RECENT: Final = 4
+"""Of these, those that are compared with, which takes less time than to make a key and look it up."""
+
 _NUMBERS: Final[dict[type, str]] = {
     ShortShortInt: '{"short-short-int": ',
     ShortShortUint: '{"short-short-uint": ',
@@ -226,6 +229,15 @@ def _hidden_fields_json(body: Body) -> str:
     return "{" + ", ".join(members) + "}"
 
 
+class _Properties:
+    """The properties of a content header, and their text as JSON."""
+
+    def __init__(self, flags: i64, octets: bytes, text: str) -> None:
+        self.flags: i64 = flags
+        self.octets: bytes = octets
+        self.text: str = text
+
+
 class _Said:
     """What methods and headers say, as JSON, for the lines of their frames and of the messages they begin.
 
@@ -237,8 +249,10 @@ class _Said:
         # The last method that begins a message, and its members.
         self._method: Method | None = None
         self._members: str = ""
-        # Properties by their octets and which of them there are.
+        # Properties by their octets and which of them there are; and the last ones that were looked up.
         self._properties: dict[tuple[int, bytes], str] = {}
+        self._recent: list[_Properties] = []
+        self._oldest: i64 = 0
         # Names of at most 255 octets.
         self._texts: dict[str, str] = {}
 
@@ -292,14 +306,27 @@ class _Said:
         octets = header.octets
         if header.class_id != BASIC or len(octets) > _SHORT_PROPERTIES:
             return arguments_json(header.properties())
-        key = (int(header.flags), octets)
+        flags = header.flags
+        for one in self._recent:
+            if one.flags == flags and one.octets == octets:
+                return one.text
+        key = (int(flags), octets)
         known = self._properties.get(key)
         if known is None:
             known = arguments_json(header.properties())
             if len(self._properties) >= _REMEMBERED:
                 self._properties.clear()
             self._properties[key] = known
+        self._look_first_at(_Properties(flags, octets, known))
         return known
+
+    def _look_first_at(self, one: "_Properties") -> None:
+        """The oldest of those that are compared with gives way to these."""
+        if len(self._recent) < _RECENT:
+            self._recent.append(one)
+            return
+        self._recent[self._oldest] = one
+        self._oldest = (self._oldest + 1) % _RECENT
 
 
 def _boolean(value: bool) -> str:
