@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from librt.strings import BytesWriter, write_f64_le, write_i32_le, write_i64_le
-from mypy_extensions import i32, u8
+from librt.strings import BytesWriter, write_f64_le, write_i16_le, write_i32_le, write_i64_le
+from mypy_extensions import i16, i32, u8
 
 from amqpscope.model.passwords import without_password
 from amqpscope.pipeline.arrow_values import scalar_of
@@ -287,13 +287,15 @@ class Hex(Texts):
         if row != self.size:
             self._miss(row)
         writer = self._octets
-        digits = _DIGITS
         size: i64 = len(octets)
         at: i64 = 0
         while at < size:
             octet: i64 = octets[at]
-            writer.append(u8(digits[octet >> 4]))
-            writer.append(u8(digits[octet & 15]))
+            high = octet >> 4
+            low = octet & 15
+            high += _DIGIT if high < 10 else _LETTER
+            low += _DIGIT if low < 10 else _LETTER
+            write_i16_le(writer, i16(high | low << 8))
             at += 1
         self._end_at(row, self._end + 2 * size)
 
@@ -635,7 +637,8 @@ def _with_zero() -> BytesWriter:
     return writer
 
 
-_DIGITS: Final = b"0123456789abcdef"
+_DIGIT: Final = ord("0")
+_LETTER: Final = ord("a") - 10
 
 
 def fits(number: int) -> bool:

@@ -201,34 +201,37 @@ def _put_together(rows: pa.Table, first: str, second: str) -> pa.Table:
     places = pc.multiply(pc.cast(of_first.indices, pa.int64()), of_each)
     order = pc.array_sort_indices(pc.add(places, of_second.indices))
     columns = [
-        one
-        if name == "date" or _is_constant(one)
-        else pc.take(one.combine_chunks(), order, boundscheck=False)
+        one if _is_constant(one) else pc.take(one.combine_chunks(), order, boundscheck=False)
         for name, one in zip(rows.column_names, rows.columns, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=rows.schema)
 
 
-def _is_constant(column: pa.ChunkedArray) -> bool:
-    """Whether all rows have the same value for certain: null, or the only text of a dictionary."""
+def _is_constant(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether all rows have the same value, or none has one. Chunks have one dictionary."""
     if column.null_count:
         return bool(column.null_count == len(column))
-    return pa.types.is_dictionary(column.type) and len(column.chunk(0).dictionary) == 1
+    if pa.types.is_dictionary(column.type):
+        chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+        return len(chunk.dictionary) == 1
+    if len(column) == 0 or pa.types.is_nested(column.type) or column[0] != column[-1]:
+        return False
+    least, greatest = pc.min_max(column).values()
+    return bool(least == greatest)
 
 
 def _writer(stream: Any, table: TableSchema, schema: pa.Schema, metadata: list[Any]) -> Any:
     """Writes batches of a schema as Parquet. metadata: gets that of the file when it is finished.
 
-    Numbers that repeat, and texts, have a dictionary. The other numbers (packets, offsets, times) grow by
-    little: what they grow by takes a few bits. Of texts that count, only what differs from the text before is
-    written.
+    Numbers that repeat, and texts, have a dictionary, but for texts that differ. The other numbers (packets,
+    offsets, times) grow by little: what they grow by takes a few bits.
     """
     dictionary: list[str] = []
     encodings: dict[str, str] = {}
     for column in table.columns:
         for path, kind in _leaves(column.name, column.type):
-            if column.counts:
-                encodings[path] = "DELTA_BYTE_ARRAY"
+            if column.differs:
+                encodings[path] = "PLAIN"
             elif pa.types.is_string(kind) or column.repeats:
                 dictionary.append(path)
             elif pa.types.is_integer(kind) or pa.types.is_timestamp(kind):
@@ -264,7 +267,7 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
 def _by_partition(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
     """The rows of each date and protocol, and their directory."""
     dates, protocols = batch.column("date"), batch.column("protocol")
-    if len(pc.unique(dates)) == 1 and len(pc.unique(protocols)) == 1:
+    if _is_constant(dates) and _is_constant(protocols):
         return [(_directory(dates[0].as_py(), protocols[0].as_py()), batch)]
     rows: dict[str, list[int]] = {}
     for row, (date, protocol) in enumerate(zip(dates.to_pylist(), protocols.to_pylist(), strict=True)):

@@ -37,15 +37,14 @@ TIME = pa.timestamp("us", tz="UTC")
 class ColumnSchema(NamedTuple):
     """A column of a table.
 
-    repeats: it has few different numbers or texts. counts: most texts begin as the one before, in the order
-    of `TableSchema.together`.
+    repeats: it has few different numbers or texts. differs: nearly every row has another text.
     """
 
     name: str
     type: pa.DataType
     meaning: str
     repeats: bool = False
-    counts: bool = False
+    differs: bool = False
 
 
 class TableSchema(NamedTuple):
@@ -241,7 +240,7 @@ _FIELDS = (
         "field delivery-id of transfer; delivery-tag of basic.deliver, basic.ack and basic.nack",
         False,
     ),
-    _field("delivery_tag", TEXT, "", "field delivery-tag of transfer, in hex", False)._replace(counts=True),
+    _field("delivery_tag", TEXT, "", "field delivery-tag of transfer, in hex", False)._replace(differs=True),
     _field("message_format", WHOLE, "transfer"),
     _field("settled", YES, "transfer and disposition"),
     _field("more", YES, "transfer"),
@@ -364,7 +363,7 @@ _DELIVERIES = TableSchema(
             "delivery-id of the first transfer; in 0-9-1 the delivery-tag, or the number "
             "of the publish for confirms",
         ),
-        ColumnSchema("delivery_tag", TEXT, "delivery-tag in hex; AMQP 1.0 only", counts=True),
+        ColumnSchema("delivery_tag", TEXT, "delivery-tag in hex; AMQP 1.0 only", differs=True),
         ColumnSchema("transfers", WHOLE, "number of transfer or body frames", True),
         ColumnSchema("payload", WHOLE, "octets of the message", True),
         ColumnSchema("complete", YES, "the end of the message was captured"),

@@ -612,7 +612,7 @@ def test_rows_of_a_peer_stand_together(tmp_path: Path) -> None:
     assert found == sorted(made, key=lambda row: (places[row[:2]], row[2]))
     columns = [file.metadata.row_group(0).column(n) for n in range(file.metadata.num_columns)]
     (tags,) = [column for column in columns if column.path_in_schema == "delivery_tag"]
-    assert "DELTA_BYTE_ARRAY" in tags.encodings and tags.total_compressed_size < 3000
+    assert not tags.has_dictionary_page and tags.total_compressed_size < 8000
     bounded = {column.path_in_schema for column in columns if column.statistics is not None}
     assert {"connection", "packet", "time"} < bounded and bounded.isdisjoint({"peer", "kind", "size"})
 
