@@ -105,7 +105,12 @@ def watch(
     out: Annotated[str, typer.Option(metavar="LAKE", help="Write the tables to this directory or URL.")],
     every: Annotated[
         str,
-        typer.Option("--every", metavar="TIME", help="Set the time between two searches for new captures."),
+        typer.Option(
+            "--every",
+            metavar="TIME",
+            help="Set the time from the beginning of one search for new captures to that of the next one. If "
+            "adding captures takes longer, the next search begins at once.",
+        ),
     ] = "10s",
     lateness: Annotated[
         str,
@@ -208,7 +213,9 @@ def _close(watched: "Watch") -> None:
 
 
 def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
-    """Look and add until somebody asks to stop."""
+    """Look and add until somebody asks to stop. pause: seconds from the beginning of a look to that of the
+    next one, which begins at once if adding took longer.
+    """
     from amqpscope.pipeline.failure import FilesChanged
 
     said: set[str] = set()
@@ -217,6 +224,7 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
     line_at = time.monotonic()
     state = "the lake has no captures yet"
     while not _STOP.is_set():
+        began = time.monotonic()
         tries += 1
         try:
             turn = watched.turn()
@@ -254,7 +262,7 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
         if _STOP.is_set() or (once and not tries):
             break
         watched.care()
-        if _STOP.wait(0 if once else pause):
+        if _STOP.wait(0 if once else max(0, began + pause - time.monotonic())):
             break
     if not batches:
         print(printable(f"{name}: nothing is new{_waiting(watched)}"), flush=True)
