@@ -185,15 +185,18 @@ def watch(
         # Not before: who asks to stop while this begins is heard, too.
         opened.callback(_STOP.clear)
 
-        def analysis(sets: list[CaptureSet]) -> Analysis:
+        def started() -> "SparkSession":
             nonlocal spark
-            if not sets:
-                return Analysis(Pool(1), pool_plan([], 1), None, [directory], set_by)
             if spark is None:
                 spark = opened.enter_context(spark_session(master, verbose, configuration))
+            return spark
+
+        def analysis(sets: list[CaptureSet]) -> Analysis:
+            if not sets:
+                return Analysis(Pool(1), pool_plan([], 1), None, [directory], set_by)
             secrets = decoding.secrets(settings, growing=True)
-            plan = make_plan(sets, session.cores(spark))
-            return Analysis(spark, plan, secrets, [directory], set_by)
+            plan = make_plan(sets, session.cores(started()))
+            return Analysis(started(), plan, secrets, [directory], set_by)
 
         lake = Lake(out)
         watched = Watch(directory, lake, terms, analysis)
@@ -202,6 +205,8 @@ def watch(
         opened.callback(_close, watched)
         _WATCHES.append(watched)
         opened.callback(_WATCHES.clear)
+        if not once:
+            started()  # takes seconds, which the first captures need not wait for
         _follow(watched, lake.name, pause, once)
     return Status.FINE
 
