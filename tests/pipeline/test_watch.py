@@ -398,8 +398,13 @@ def test_a_followed_set(tmp_path: Path) -> None:
     with started(folder, "--out", lake, "--every", "0.1s") as process:
         try:
             assert process.stdout is not None
+            capture = tmp_path / "a.pcap"
             for number in range(1, 5):
-                (folder / "a.pcap").write_bytes(octets[: len(octets) * number // 4])
+                # At once, and not empty at first: a look may begin at any moment.
+                with capture.open("ab", buffering=0) as file:
+                    file.write(octets[len(octets) * (number - 1) // 4 : len(octets) * number // 4])
+                if number == 1:
+                    capture = capture.rename(folder / "a.pcap")
                 assert f" batch {number}: 1 file new or longer; 1 file" in process.stdout.readline()
             children = Path(f"/proc/{process.pid}/task")
             followers = [pid for one in children.glob("*/children") for pid in one.read_text().split()]
