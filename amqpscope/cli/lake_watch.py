@@ -264,10 +264,10 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
         if time.monotonic() - line_at >= _QUIET_LINE:
             line_at = time.monotonic()
             _print(f"nothing new; {state}{_waiting(watched)}")
-        if _STOP.is_set() or (once and not tries):
+        if _STOP.is_set():
             break
         watched.care()
-        if _STOP.wait(0 if once else max(0, began + pause - time.monotonic())):
+        if (once and not tries) or _STOP.wait(0 if once else max(0, began + pause - time.monotonic())):
             break
     if not batches:
         print(printable(f"{name}: nothing is new{_waiting(watched)}"), flush=True)

@@ -3,16 +3,27 @@
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.runs import COMPACT, RunNotes
-from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.schemas import RUNS, TABLES
 from amqpscope.pipeline.states import opened
 
-__all__ = ["compact_tables"]
+__all__ = ["compact_tables", "needless_files"]
 
 SMALL_OCTETS = 64 * 1024 * 1024
 """A file below this size is put together with others."""
 
 _GROUP_OCTETS = 256 * 1024 * 1024
 """How many octets of small files become one file."""
+
+
+def needless_files(lake: Lake, but: frozenset[str] = frozenset()) -> int:
+    """How many files `compact_tables` would save, in the table with most of these. but: see there."""
+    if lake.empty():
+        return 0
+    saved = [len(lake.parts(RUNS.name)) - 1]
+    for name in lake.written().versions:
+        groups = _groups([file for file in lake.parts(name) if file.path not in but])
+        saved.append(sum(len(group) - 1 for group in groups))
+    return max(saved)
 
 
 def compact_tables(lake: Lake, but: frozenset[str] = frozenset()) -> tuple[int, int]:

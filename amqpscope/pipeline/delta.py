@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -41,6 +41,9 @@ _MISREAD = re.compile(r"%[0-9A-Fa-f]{2}" if os.sep == "\\" else r"%[0-9A-Fa-f]{2
 """What delta-rs decodes in the path of a file, however it is quoted, so that it reads another directory; and
 a backslash, for it a slash."""
 
+_CHECKPOINT_EVERY = 10
+"""Versions of a table between two checkpoints: who opens it reads the last one, and the log from there on."""
+
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -60,17 +63,33 @@ class DeltaTables:
             raise PipelineError(f"{name}: {what}")
         self._base, self._options = _storage(path, system)
         self._name = name
+        self._last: dict[str, DeltaTable] = {}  # tables at the last versions that were looked at
+        self._known: dict[str, tuple[int, list[LakeFile]]] = {}  # versions of tables, and their files
 
     def open(self, table: str, version: int | None = None) -> DeltaTable | None:
-        """A table, at its last version or an earlier one. None if there is no such table."""
+        """A table, at its last version or an earlier one. None if there is no such table.
+
+        The next look at its last version may move what was given to that one.
+        """
+        last = self._last.get(table)
         with self._explained(table):
+            if last is not None and (version is None or version > last.version()):
+                last.update_incremental()  # reads only what has come to the log since then
+            if last is not None and version in (None, last.version()):
+                return last
             try:
-                return DeltaTable(f"{self._base}/{table}", version=version, storage_options=self._options)
+                opened = DeltaTable(f"{self._base}/{table}", version=version, storage_options=self._options)
             except TableNotFoundError:
                 return None
+        if version is None:
+            self._last[table] = opened
+        return opened
 
     def files(self, table: str, version: int | None = None) -> list[LakeFile]:
         """The files of a table, at its last version or an earlier one. PipelineError if others wrote them."""
+        known = self._known.get(table)
+        if known is not None and known[0] == version:
+            return list(known[1])
         opened = self.open(table, version)
         files = [] if opened is None else self._files(table, opened)
         for file in files:
@@ -79,6 +98,9 @@ class DeltaTables:
         return files
 
     def _files(self, table: str, opened: DeltaTable) -> list[LakeFile]:
+        version, files = self._known.get(table, (None, []))
+        if version == opened.version():
+            return list(files)
         with self._explained(table):
             # Not `pa.table`, which imports pandas to see whether this is a data frame.
             actions = pa.RecordBatchReader.from_stream(opened.get_add_actions(flatten=True)).read_all()
@@ -92,7 +114,9 @@ class DeltaTables:
             found.append(
                 LakeFile(table, f"{table}/{path}", rows or 0, octets, first_set or "", last_set or "")
             )
-        return sorted(found)
+        found.sort()
+        self._known[table] = (opened.version(), found)
+        return list(found)
 
     def number(self, opened: DeltaTable | None) -> int:
         """The number of the last run that wrote to a table; 0 if none did. opened: the table."""
@@ -137,8 +161,9 @@ class DeltaTables:
             for path, file in wanted.items()
             if path not in before
         ]
+        version = int(opened.version())
         if not actions:
-            return int(opened.version())
+            return version
         properties = CommitProperties(
             max_commit_retries=0, app_transactions=[Transaction(_APPLICATION, number)]
         )
@@ -147,7 +172,18 @@ class DeltaTables:
                 actions, "append", table.schema, _partitions(table), commit_properties=properties
             )
         # Without retries, a commit that another one has overtaken is refused.
-        return int(opened.version()) + 1
+        version += 1
+        if version % _CHECKPOINT_EVERY == 0:
+            with suppress(PipelineError):  # the log has all of it
+                self._checkpoint(table.name)
+        return version
+
+    def _checkpoint(self, table: str) -> None:
+        """Write down what the whole log of a table comes to."""
+        opened = self.open(table)
+        with self._explained(table):
+            if opened is not None:
+                opened.create_checkpoint()
 
     def _with_columns(self, table: TableSchema, opened: DeltaTable) -> DeltaTable:
         """Let a table have the columns of a tag, and those that came with a later version of amqpscope. For

@@ -53,6 +53,21 @@ __all__ = ["Lake", "table"]
 _STAGING = "_staging"
 
 
+class _RunRows:
+    """What was read of the table `runs`, in the order of the commits. files: whose rows these are."""
+
+    def __init__(self) -> None:
+        self.files: set[LakeFile] = set()
+        self.rows: list[dict[str, Any]] = []
+        self.runs: list[Run] = []
+
+    def add(self, rows: list[dict[str, Any]], files: set[LakeFile]) -> None:
+        """Further rows, and now the files of all."""
+        self.rows = sorted(self.rows + rows, key=lambda row: row["number"])
+        self.runs = sorted(self.runs + [Run.load(row) for row in rows], key=lambda run: run.number)
+        self.files = files
+
+
 class Lake:
     """A lake at a path or URL.
 
@@ -72,8 +87,7 @@ class Lake:
             self._delta = DeltaTables(self.directory.whole(), self._system, self.name)
         self._as_of = as_of
         self.tags = tags
-        self._runs_known: set[LakeFile] = set()  # files of `runs` that were read
-        self._run_rows: list[dict[str, Any]] = []  # their rows
+        self._runs = _RunRows()
         self._read: Run | None = None  # the run that readers see, once they have looked
         self._tag_names: tuple[str, ...] = ()  # of its rows
         self._lease = Lease(self._system, self._root, self.name)
@@ -90,20 +104,29 @@ class Lake:
 
     def runs(self) -> list[Run]:
         """All runs, in the order of their commits; [] if there is no lake."""
-        return [Run.load(row) for row in self.run_rows()]
+        return list(self._read_runs().runs)
 
     def run_rows(self) -> list[dict[str, Any]]:
         """The rows of `runs`, in the order of their commits; [] if there is no lake."""
+        return list(self._read_runs().rows)
+
+    def _read_runs(self) -> _RunRows:
         with self.directory.explained():
             if self._system.get_file_info(f"{self._root}/{RUNS.name}").type == fs.FileType.NotFound:
-                return []
+                return _RunRows()
             files = set(self._delta.files(RUNS.name))
-            if not files >= self._runs_known:
-                self._runs_known, self._run_rows = set(), []
+            known = self._runs if files >= self._runs.files else _RunRows()
             # No file is ever written twice, and each run adds one: only new ones are read.
-            self._run_rows += self._all_rows(RUNS.name, sorted(files - self._runs_known))
-        self._runs_known = files
-        return sorted(self._run_rows, key=lambda row: row["number"])
+            if files != known.files:
+                known.add(self._all_rows(RUNS.name, sorted(files - known.files)), files)
+            self._runs = known
+        return known
+
+    def anew(self) -> "Lake":
+        """A reader that sees the last run. What this one has read of the logs is not read again."""
+        found = Lake(self.path)
+        found._delta, found._runs = self._delta, self._runs
+        return found
 
     def written(self) -> Run:
         """The run whose tables are read. PipelineError if there is none: this is not a lake."""
@@ -330,8 +353,9 @@ class Lake:
             latest = tables[name]
             if latest is None or latest.version() == versions.get(name):
                 continue
+            before = latest.version()
             files = self._delta.files(name, versions[name]) if name in versions else []
-            mended = self._delta.commit(of, files, self._number) > latest.version() or mended
+            mended = self._delta.commit(of, files, self._number) > before or mended
         self._number += mended
 
     def commit(

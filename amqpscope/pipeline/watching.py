@@ -22,7 +22,7 @@ from amqpscope.pipeline.analysis import Analysis
 from amqpscope.pipeline.appending import Addition, addition_to, shaping_options, tables_to_add
 from amqpscope.pipeline.arrivals import Arrivals
 from amqpscope.pipeline.capture_set import CaptureSet, capture_set, capture_sets
-from amqpscope.pipeline.compaction import compact_tables
+from amqpscope.pipeline.compaction import compact_tables, needless_files
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.following import FollowedBatch, Followers
 from amqpscope.pipeline.inputs import CaptureFile, escaped, is_remote, plain
@@ -34,8 +34,9 @@ from amqpscope.protocols import known_dialect
 
 __all__ = ["Turn", "Watch", "WatchTerms", "WatchedBatch", "not_yet"]
 
-COMPACT_AFTER = 100
-"""Batches after which the small files of the lake are put together."""
+MOST_NEEDLESS = 50
+"""Files of a table that could be fewer, at which the small files of the lake are put together: by one batch or
+many, by this watch or by those before it."""
 
 _VACUUM_AFTER = 600.0
 """Seconds between two deletions of what the lake no longer needs."""
@@ -126,7 +127,7 @@ class Watch:
         self._terms = terms
         self._analysis = analysis
         self._seen: Snapshot | None = None  # the files as the last turn has found them
-        self._batches = 0
+        self._grown = True  # since the lake was looked at as a whole
         self._cleaned = time.monotonic()
         self._followers = Followers(terms.set_by, terms.follow, terms.at_once)
         self._states: States | None = None  # of the last turn
@@ -161,7 +162,7 @@ class Watch:
         seen = _snapshot(self._directory, self._root)
         if seen == self._seen and not self._arrivals.overdue():
             return None
-        lake = Lake(self._lake.path)
+        lake = self._lake.anew()
         policy = self._terms.policy()
         terms = self._terms
         sets = self._sets()
@@ -205,7 +206,7 @@ class Watch:
             self._followers.fail()
             raise
         self._seen = seen
-        after = _rows(Lake(self._lake.path))
+        after = _rows(self._lake.anew())
         batch = WatchedBatch(
             sum((escaped(file.capture), file.size) not in before for file in files),
             sum(len(one.files) for one in rest) + sum(one.files for one in followed.sets),
@@ -217,7 +218,7 @@ class Watch:
             sum(row["size"] for row in after),
             [f"{key[1]}: {INTERNAL}: {key[2]}" for key in result.counts if key[0] == "mishap"],
         )
-        self._batches += 1
+        self._grown = True
         self._followers.settle(self._states)
         return Turn(added, batch, tuple(self._said))
 
@@ -228,10 +229,13 @@ class Watch:
 
     def care(self) -> None:
         """Put small files of the lake together, and delete what it no longer needs, now and then."""
-        if self._batches >= COMPACT_AFTER:
-            compact_tables(self._lake, self._followers.open)
-            self._batches = 0
-        if time.monotonic() - self._cleaned > _VACUUM_AFTER and not self._lake.empty():
+        due = time.monotonic() - self._cleaned > _VACUUM_AFTER
+        if self._grown:
+            self._grown = False
+            if needless_files(self._lake.anew(), self._followers.open) >= MOST_NEEDLESS:
+                compact_tables(self._lake, self._followers.open)
+                due = due or self._terms.once
+        if due and not self._lake.empty():
             self._lake.vacuum(self._terms.keep)
             self._cleaned = time.monotonic()
 

@@ -20,7 +20,7 @@ from support.in_process import KILL, Here, watch_of
 from support.lakes import CAPTURES, contents
 from support.network import Conversation, converse
 
-from amqpscope.pipeline import PipelineError, runs, watching
+from amqpscope.pipeline import PipelineError, delta, runs, watching
 from amqpscope.pipeline import lake as lake_module
 from amqpscope.pipeline.appending import unchanged
 from amqpscope.pipeline.capture_set import capture_sets
@@ -224,7 +224,7 @@ def test_one_watch_alone(tmp_path: Path) -> None:
 
 def test_care(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After many batches the small files are put together, and old ones are deleted; the rows stay."""
-    monkeypatch.setattr(watching, "COMPACT_AFTER", 3)
+    monkeypatch.setattr(watching, "MOST_NEEDLESS", 2)
     monkeypatch.setattr(watching, "_VACUUM_AFTER", -1.0)
     folder, path = tmp_path / "in", tmp_path / "lake"
     folder.mkdir()
@@ -236,6 +236,48 @@ def test_care(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         watch.care()
     assert [run.kind for run in Lake(str(path)).runs()] == ["append"] * 3 + ["compact"]
     assert len(list((path / "files").glob("*.parquet"))) == 1
+    assert same_as_one_run(path, folder)
+
+
+def test_care_of_what_others_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch that looks once, as `cron` calls it, puts the files of those before it together, too."""
+    monkeypatch.setattr(watching, "MOST_NEEDLESS", 2)
+    folder, path = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    for capture in sorted(CAPTURES.glob("rhea-*.pcap"))[:3]:
+        (folder / capture.stem).mkdir()
+        shutil.copy(capture, folder / capture.stem)
+        watch = watch_of(folder, path, once=True, keep=0)
+        turn(watch)
+        watch.care()
+        watch.close()
+    assert [run.kind for run in Lake(str(path)).runs()] == ["append"] * 3 + ["compact"]
+    assert {len(list((path / name).rglob("*.parquet"))) for name in ("files", "runs")} == {1}
+    assert same_as_one_run(path, folder)
+
+
+def test_a_batch_opens_few_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there were before: the log of a table is read once, and then only what comes to it."""
+    folder, path = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    watch = watch_of(folder, path)
+    octets = TEN.read_bytes()
+    opened: list[str] = []
+    real = delta.DeltaTable.__init__
+
+    def counted(table: Any, table_uri: str, *rest: Any, **more: Any) -> None:
+        opened.append(table_uri)
+        real(table, table_uri, *rest, **more)
+
+    monkeypatch.setattr(delta.DeltaTable, "__init__", counted)
+    many = []
+    for number in range(1, 13):
+        opened.clear()
+        (folder / "a.pcap").write_bytes(octets[: len(octets) * number // 12])
+        turn(watch)
+        many.append(len(opened))
+    assert max(many[2:]) == 0
+    assert len(list(path.glob("files/_delta_log/*.checkpoint.parquet"))) == 1
     assert same_as_one_run(path, folder)
 
 
