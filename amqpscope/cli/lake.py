@@ -167,7 +167,7 @@ def sql(
     """
 
     def show(engine: "Engine") -> None:
-        answer = engine.query(query)
+        answer = engine.stream(query)
         if form is TextOrJson.json:
             for row in row_objects(answer):
                 print(json.dumps(row))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["print_table"]
 
 
-def print_table(table: "pa.Table") -> None:
+def print_table(table: "pa.Table | pa.RecordBatchReader") -> None:
     """Rows in columns. All that is in them may have come off the wire."""
     for line in table_lines(table):
         print(line)

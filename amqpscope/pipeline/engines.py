@@ -16,7 +16,7 @@ from amqpscope.pipeline.parts import LakeFile
 from amqpscope.pipeline.views import VIEWS
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from pyspark.sql import SparkSession
 
 __all__ = ["MAX_DUCKDB_OCTETS", "DuckDBEngine", "Engine", "SparkEngine", "duckdb_engine"]
@@ -34,6 +34,9 @@ _CLOSED = {
 }
 
 
+_ROWS_AT_ONCE = 4096
+"""Rows of a batch of an answer that is read while it is found."""
+
 _SEVERAL = "an answer is to one statement: give each statement in a run of its own"
 
 
@@ -48,6 +51,11 @@ class Engine(Protocol):
 
     def query(self, sql: str) -> pa.Table:
         """The rows of the answer to one statement. Raises PipelineError with the engine's own words."""
+
+    def stream(self, sql: str) -> pa.RecordBatchReader:
+        """The same, some rows at a time, for answers that may be large. Whoever reads them on may get the
+        PipelineError, too.
+        """
 
 
 class DuckDBEngine:
@@ -71,15 +79,33 @@ class DuckDBEngine:
 
     def query(self, sql: str) -> pa.Table:
         """The rows of the answer."""
+        with self._explained():
+            return self._answer(sql).to_arrow_table()
+
+    def stream(self, sql: str) -> pa.RecordBatchReader:
+        """The rows of the answer, while they are found: it is never in memory as a whole."""
+        with self._explained():
+            found = self._answer(sql).to_arrow_reader(_ROWS_AT_ONCE)
+        return pa.RecordBatchReader.from_batches(found.schema, self._batches(found))
+
+    def _batches(self, found: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        with self._explained():
+            yield from found
+
+    def _answer(self, sql: str) -> "DuckDBPyRelation":
+        if len(self._connection.extract_statements(sql)) > 1:
+            raise PipelineError(_SEVERAL)
+        answer = self._connection.sql(sql)
+        if answer is None:
+            raise PipelineError("the query has no rows to answer with: give a SELECT statement")
+        return answer
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
         import duckdb
 
         try:
-            if len(self._connection.extract_statements(sql)) > 1:
-                raise PipelineError(_SEVERAL)
-            answer = self._connection.sql(sql)
-            if answer is None:
-                raise PipelineError("the query has no rows to answer with: give a SELECT statement")
-            return answer.to_arrow_table()
+            yield
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise PipelineError(f"{self.dialect} SQL: {_reason(error)}") from error
 
@@ -120,6 +146,10 @@ class SparkEngine:
             # Spark takes what follows a statement for a part of it that is wrong.
             hint = f" ({_SEVERAL})" if ";" in sql.rstrip().rstrip(";") else ""
             raise PipelineError(f"{self.dialect} SQL: {_reason(error)}{hint}") from error
+
+    def stream(self, sql: str) -> pa.RecordBatchReader:
+        """The rows of the answer, which Spark gives all at once."""
+        return self.query(sql).to_reader()
 
 
 def _reason(error: BaseException) -> str:

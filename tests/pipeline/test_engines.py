@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -23,7 +24,7 @@ from amqpscope.pipeline import PipelineError, engines, session
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.questions import FURTHER_QUESTIONS, QUESTIONS
 from amqpscope.pipeline.schemas import TABLES
-from amqpscope.pipeline.table_rows import table_lines
+from amqpscope.pipeline.table_rows import row_objects, table_lines
 
 SOURCES = [
     *sorted(CAPTURES.glob("r*.pcap"))[::3],
@@ -333,3 +334,43 @@ def test_the_text_of_many_rows_takes_no_more_memory_than_that_of_some() -> None:
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 2 * peaks[0]
+
+
+MANY = "FROM range(40000) a, range(1000) b"
+"""40,000,000 rows."""
+
+
+def test_a_large_answer_is_never_in_memory_as_a_whole(lake: Path) -> None:
+    """Its first rows are there before the last ones are found, and all are in the order of the query."""
+    at = Lake(str(lake))
+    with engines.duckdb_engine(at, at.all_parts()) as engine:
+        reader = engine.stream(f"SELECT a.range AS one, repeat('x', 100) AS two {MANY}")
+        lines = list(itertools.islice(table_lines(reader), 30_000))
+        assert pa.total_allocated_bytes() < 64 * 1024 * 1024 and len(lines) == 30_000
+    with engines.duckdb_engine(at, at.all_parts()) as engine:
+        rows = row_objects(engine.stream("SELECT range AS one FROM range(100000)"))
+        assert [row["one"] for row in rows] == [*range(100_000)]
+
+
+def test_what_fails_behind_the_first_rows(lake: Path) -> None:
+    """It is an error as any other one: also where the query is ended meanwhile."""
+    at = Lake(str(lake))
+    late = "SELECT if(range < 400000, 1, error('too far')) AS one FROM range(500000)"
+    with engines.duckdb_engine(at, at.all_parts()) as engine:
+        with pytest.raises(PipelineError, match="DuckDB SQL: .*too far"):
+            list(row_objects(engine.stream(late)))
+        rows = row_objects(engine.stream(f"SELECT a.range AS one {MANY}"))
+        assert next(rows) == {"one": 0}
+        engine.interrupt()
+        with pytest.raises(PipelineError, match="DuckDB SQL: INTERRUPT"):
+            list(rows)
+
+
+def test_the_first_rows_decide_how_wide_columns_are() -> None:
+    """Those of a small answer are all of them."""
+    short = pa.table({"one": ["x"] * 16_383, "two": [1] * 16_383})
+    long = pa.table({"one": ["wider"], "two": [1]})
+    lines = list(table_lines(pa.concat_tables([short, long])))
+    assert lines[0] == "one    two" and lines[-1] == "wider    1" and len(lines) == 16_385
+    lines = list(table_lines(pa.concat_tables([short, short, long]).to_reader()))
+    assert lines[:2] == ["one  two", "x      1"] and lines[-1] == "wider    1"
