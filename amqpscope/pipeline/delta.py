@@ -20,14 +20,20 @@ import pyarrow as pa
 from deltalake import DeltaTable, Field
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import PrimitiveType
-from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
+from deltalake.transaction import (
+    AddAction,
+    CommitProperties,
+    PostCommitHookProperties,
+    RemoveAction,
+    Transaction,
+)
 from pyarrow import fs
 
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.parts import NULL_DIRECTORY, LakeFile
 from amqpscope.pipeline.schemas import TableSchema
 
-__all__ = ["DeltaTables"]
+__all__ = ["DeltaTables", "forget_log"]
 
 _APPLICATION = "amqpscope"
 """The name that the numbers of runs have in the logs."""
@@ -44,7 +50,15 @@ a backslash, for it a slash."""
 _CHECKPOINT_EVERY = 10
 """Versions of a table between two checkpoints: who opens it reads the last one, and the log from there on."""
 
+_LEFT = "delta.deletedFileRetentionDuration"
+"""For how long the log of a table says which files have left it."""
+
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+_NOTHING_ELSE = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+"""What a commit does beside. A checkpoint comes where it may fail, and what delta-rs deletes of a log by itself
+may be what the last run names."""
 
 
 class DeltaTables:
@@ -91,6 +105,8 @@ class DeltaTables:
         if known is not None and known[0] == version:
             return list(known[1])
         opened = self.open(table, version)
+        if opened is None and version is not None:
+            raise PipelineError(f"{self._name}/{table}: version {version} of the table is gone")
         files = [] if opened is None else self._files(table, opened)
         for file in files:
             if not _PART.fullmatch(_below(file)):
@@ -169,7 +185,9 @@ class DeltaTables:
         )
         with self._explained(table.name):
             opened.create_write_transaction(
-                actions, "append", table.schema, _partitions(table), commit_properties=properties
+                *(actions, "append", table.schema, _partitions(table)),
+                commit_properties=properties,
+                post_commithook_properties=_NOTHING_ELSE,
             )
         # Without retries, a commit that another one has overtaken is refused.
         version += 1
@@ -184,6 +202,8 @@ class DeltaTables:
         with self._explained(table):
             if opened is not None:
                 opened.create_checkpoint()
+        # What follows a log commit by commit holds all of these; opened anew, it has the checkpoint.
+        self._last.pop(table, None)
 
     def _with_columns(self, table: TableSchema, opened: DeltaTable) -> DeltaTable:
         """Let a table have the columns of a tag, and those that came with a later version of amqpscope. For
@@ -198,14 +218,19 @@ class DeltaTables:
         if not missing:
             return opened
         with self._explained(table.name):
-            opened.alter.add_columns(missing, commit_properties=CommitProperties(max_commit_retries=0))
+            opened.alter.add_columns(
+                missing,
+                commit_properties=CommitProperties(max_commit_retries=0),
+                post_commithook_properties=_NOTHING_ELSE,
+            )
         return self.make(table)
 
-    def vacuum(self, table: str, hours: int, version: int | None) -> int:
+    def vacuum(self, table: str, hours: int, version: int | None, often: bool) -> int:
         """Delete the files that have left a table so many hours ago, and those that never came into it;
         gives how many.
 
-        version: keeps its files.
+        version: keeps its files. often: these hours are always the same, so that the log need not say for
+        longer which files have left the table.
         """
         opened = self.open(table)
         if opened is None:
@@ -217,7 +242,13 @@ class DeltaTables:
                 enforce_retention_duration=False,
                 full=True,
                 keep_versions=None if version is None else [version],
+                post_commithook_properties=_NOTHING_ELSE,
             )
+            said = {_LEFT: f"interval {max(hours, 1)} hours"}
+            if often and not said.items() <= opened.metadata().configuration.items():
+                opened.update_incremental()
+                opened.alter.set_table_properties(said, post_commithook_properties=_NOTHING_ELSE)
+        self._last.pop(table, None)
         return len(gone)
 
     @contextmanager
@@ -230,6 +261,29 @@ class DeltaTables:
         except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
             line = _COLOR.sub("", str(error)).strip().partition("\n")[0]
             raise PipelineError(f"{self._name}/{table}: {line or type(error).__name__}") from error
+
+
+_LOGGED = re.compile(r"(\d{20})(\.json|\.checkpoint\.parquet|\.checkpoint\.\d+\.\d+\.parquet)")
+
+
+def forget_log(system: fs.FileSystem, table: str, hours: int, version: int) -> None:
+    """Delete what the log of a table has from the time before so many hours ago.
+
+    table: its path. version: that can be read afterwards, and all since that time.
+    """
+    since = time.time_ns() - hours * 3600 * 10**9
+    selector = fs.FileSelector(f"{table}/_delta_log", allow_not_found=True)
+    found = [
+        (int(match[1]), file, match[2] == ".json")
+        for file in system.get_file_info(selector)
+        if (match := _LOGGED.fullmatch(file.base_name))
+    ]
+    recent = [number for number, file, is_commit in found if is_commit and (file.mtime_ns or since) >= since]
+    first = min([version, *(number - 1 for number in recent)])  # that was the table's at that time, or since
+    start = max((number for number, _, is_commit in found if not is_commit and number <= first), default=0)
+    for number, file, _ in sorted(found, key=lambda one: one[0]):
+        if number < start:
+            system.delete_file(file.path)
 
 
 def _storage(path: str, system: fs.FileSystem) -> tuple[str, dict[str, str] | None]:

@@ -28,7 +28,7 @@ from pyarrow import fs
 
 from amqpscope.pipeline.arrow_values import rows_of
 from amqpscope.pipeline.conversion import LakeBefore
-from amqpscope.pipeline.delta import DeltaTables
+from amqpscope.pipeline.delta import DeltaTables, forget_log
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.lake_directory import STATE, LakeDirectory
 from amqpscope.pipeline.lease import LEASE, Lease
@@ -208,13 +208,24 @@ class Lake:
             raise PipelineError(
                 f"{self.name}: the run did not write the table {name} (`--tables` left it out)"
             )
-        files = self._delta.files(name, versions[name])
-        if self._as_of:
-            found = self._system.get_file_info([f"{self._root}/{file.path}" for file in files])
-            if any(one.type == fs.FileType.NotFound for one in found):
-                run = self.written().name
-                raise PipelineError(f"{self.name}: `vacuum` has deleted the table {name} of the run {run}")
+        if not self._as_of:
+            return self._delta.files(name, versions[name])
+        deleted = f"{self.name}: `vacuum` has deleted the table {name} of the run {self.written().name}"
+        try:
+            files = self._delta.files(name, versions[name])
+        except PipelineError as error:
+            if self._there([f"{name}/_delta_log/{versions[name]:020}.json"]):
+                raise
+            raise PipelineError(deleted) from error
+        if not self._there([file.path for file in files]):
+            raise PipelineError(deleted)
         return files
+
+    def _there(self, paths: list[str]) -> bool:
+        """Whether all these files are there."""
+        with self.directory.explained():
+            found = self._system.get_file_info([f"{self._root}/{path}" for path in paths])
+        return all(one.type != fs.FileType.NotFound for one in found)
 
     def paths(self) -> frozenset[str]:
         """The paths of the files of all tables."""
@@ -439,9 +450,11 @@ class Lake:
         for path in before.remains():
             self.directory.delete(path)
 
-    def vacuum(self, hours: int) -> int:
+    def vacuum(self, hours: int, often: bool = False) -> int:
         """Delete the files that no table has had for so many hours, and states of which no use can be made;
         gives how many. PipelineError: see `written` and `refuse`.
+
+        What the logs of the tables have from the time before goes, too. often: see `DeltaTables.vacuum`.
         """
         from amqpscope.pipeline.states import sweep
 
@@ -449,7 +462,14 @@ class Lake:
         self.begin()
         versions = self._base.versions if self._base else {}
         try:
-            gone = sum(self._delta.vacuum(name, hours, versions.get(name)) for name in LAKE_TABLES)
+            gone = 0
+            for name in LAKE_TABLES:
+                gone += self._delta.vacuum(name, hours, versions.get(name), often)
+                table = self._delta.open(name)
+                if table is not None:
+                    with self.directory.explained():
+                        last = versions.get(name, table.version())
+                        forget_log(self._system, f"{self._root}/{name}", hours, last)
             return gone + sweep(Lake(self.path))
         finally:
             self.abandon()

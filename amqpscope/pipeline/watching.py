@@ -236,7 +236,7 @@ class Watch:
                 compact_tables(self._lake, self._followers.open)
                 due = due or self._terms.once
         if due and not self._lake.empty():
-            self._lake.vacuum(self._terms.keep)
+            self._lake.vacuum(self._terms.keep, often=True)
             self._cleaned = time.monotonic()
 
     def _sets(self) -> list[CaptureSet]:

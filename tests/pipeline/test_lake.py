@@ -325,6 +325,39 @@ def test_what_is_known_of_a_lake_is_not_read_again(tmp_path: Path, monkeypatch: 
     assert (opened["files"], opened["links"]) == (2, 2)
 
 
+def test_old_logs_are_deleted(tmp_path: Path) -> None:
+    """By `vacuum`, as files are: what is younger than it keeps can be read, and always the last run, whatever
+    was done to its tables after it.
+    """
+    lake = tmp_path / "lake"
+    for _ in range(25):
+        commit(lake)
+    rows = contents(lake)
+    names = [run.name for run in Lake(str(lake)).runs()]
+    log = lake / "files" / "_delta_log"
+    assert (log / f"{0:020}.json").exists()
+    assert len(list(log.glob("*.checkpoint.parquet"))) == 2
+    for file in lake.glob("*/_delta_log/*"):
+        number = int(file.name.partition(".")[0]) if file.name[0].isdigit() else 0
+        os.utime(file, (time.time() - (26 - number) * 3600 - 1800,) * 2)
+    Lake(str(lake)).vacuum(9)
+    kept = sorted(int(file.stem) for file in log.glob("*.json"))
+    assert kept[0] == 10 and kept[-1] >= 25
+    for name in (names[-1], names[-9]):
+        Lake(str(lake), name).all_parts()
+    with pytest.raises(PipelineError, match=f"`vacuum` has deleted the table .* of the run {names[5]}"):
+        Lake(str(lake), names[5]).all_parts()
+    Lake(str(lake)).vacuum(0, often=True)
+    assert min(int(file.stem) for file in log.glob("*.json")) == 20
+    assert contents(lake) == rows
+    commit(lake)
+    assert len(Lake(str(lake)).runs()) == 26
+    tables = DeltaTables(str(lake), LakeDirectory(str(lake)).system, "lake")
+    opened = tables.open("files")
+    assert opened is not None
+    assert opened.metadata().configuration == {"delta.deletedFileRetentionDuration": "interval 1 hours"}
+
+
 def test_a_lake_of_the_time_before(tmp_path: Path) -> None:
     """A manifest and a directory of files: readers refuse it, and a run makes a lake of it."""
     lake = tmp_path / "lake"
