@@ -7,6 +7,7 @@ is right whatever a run that died has left in the table.
 Each commit carries the number of its run (`txn`). A table takes no number twice, and none below the last.
 """
 
+import errno
 import json
 import os
 import re
@@ -31,6 +32,7 @@ from pyarrow import fs
 
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.parts import NULL_DIRECTORY, LakeFile
+from amqpscope.pipeline.refusals import in_words, number_of
 from amqpscope.pipeline.schemas import TableSchema
 
 __all__ = ["DeltaTables", "forget_log"]
@@ -43,17 +45,15 @@ _PART = re.compile(r"(?:date=[0-9-]+/protocol=[\w-]+/)?part-[\w-]+\.parquet", re
 _TYPES = {pa.string(): "string", pa.float64(): "double"}
 """What Delta calls the types of columns that may come to a table later."""
 
-_MISREAD = re.compile(r"%[0-9A-Fa-f]{2}" if os.sep == "\\" else r"%[0-9A-Fa-f]{2}|\\")
-"""What delta-rs decodes in the path of a file, however it is quoted, so that it reads another directory; and
-a backslash, for it a slash."""
+_MISREAD = re.compile(r"[\x00-\x1f\x7f]|%[0-9A-Fa-f]{2}" + ("" if os.sep == "\\" else r"|\\"))
+"""What delta-rs decodes in the path of a file, however it is quoted, so that it reads another directory; a
+backslash, for it a slash; and what it does not take."""
 
 _CHECKPOINT_EVERY = 10
 """Versions of a table between two checkpoints: who opens it reads the last one, and the log from there on."""
 
 _LEFT = "delta.deletedFileRetentionDuration"
 """For how long the log of a table says which files have left it."""
-
-_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 _NOTHING_ELSE = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
@@ -72,6 +72,8 @@ class DeltaTables:
 
     def __init__(self, path: str, system: fs.FileSystem, name: str) -> None:
         misread = _MISREAD.search(path) if "://" not in path else None
+        if misread and not misread[0].isprintable():
+            raise PipelineError(f"{name}: the path of a lake cannot have control characters")
         if misread:
             what = f"the path of a lake cannot have {misread[0]}, which Delta takes for another character"
             raise PipelineError(f"{name}: {what}")
@@ -86,15 +88,18 @@ class DeltaTables:
         The next look at its last version may move what was given to that one.
         """
         last = self._last.get(table)
-        with self._explained(table):
+        with self._explained(table, reading=True):
             if last is not None and (version is None or version > last.version()):
                 last.update_incremental()  # reads only what has come to the log since then
             if last is not None and version in (None, last.version()):
                 return last
             try:
                 opened = DeltaTable(f"{self._base}/{table}", version=version, storage_options=self._options)
-            except TableNotFoundError:
-                return None
+            except TableNotFoundError as error:
+                if number_of(error) in (None, errno.ENOENT):
+                    return None
+                # It is there, and cannot be looked at.
+                raise PipelineError(f"{self._name}/{table}: {in_words(error)}") from error
         if version is None:
             self._last[table] = opened
         return opened
@@ -252,15 +257,17 @@ class DeltaTables:
         return len(gone)
 
     @contextmanager
-    def _explained(self, table: str) -> Iterator[None]:
-        """Raise PipelineError, in one line, for what delta-rs raises."""
+    def _explained(self, table: str, reading: bool = False) -> Iterator[None]:
+        """Raise PipelineError, in one line, for what delta-rs raises. reading: while it only reads the log."""
         try:
             yield
         except TableNotFoundError:
             raise
         except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
-            line = _COLOR.sub("", str(error)).strip().partition("\n")[0]
-            raise PipelineError(f"{self._name}/{table}: {line or type(error).__name__}") from error
+            what = in_words(error)
+            if reading and number_of(error) is None and self._options is None:
+                what = f"the log of this table is damaged ({what})"
+            raise PipelineError(f"{self._name}/{table}: {what}") from error
 
 
 _LOGGED = re.compile(r"(\d{20})(\.json|\.checkpoint\.parquet|\.checkpoint\.\d+\.\d+\.parquet)")

@@ -4,6 +4,7 @@ DuckDB is given the tables as Arrow datasets, whose files the logs of the tables
 itself: no file, no network, no extension; and it writes nothing to disk.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
@@ -13,6 +14,7 @@ import pyarrow as pa
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.lake import Lake, table
 from amqpscope.pipeline.parts import LakeFile
+from amqpscope.pipeline.refusals import in_words
 from amqpscope.pipeline.views import VIEWS
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ _CLOSED = {
 
 _ROWS_AT_ONCE = 4096
 """Rows of a batch of an answer that is read while it is found."""
+
+_UNREAD = re.compile(r"reading the stream registered as '(\w+)' failed: ")
+"""How DuckDB begins to say that rows of a table could not be had."""
 
 _SEVERAL = "an answer is to one statement: give each statement in a run of its own"
 
@@ -68,6 +73,7 @@ class DuckDBEngine:
     ) -> None:
         self.tables = list(parts)
         self._connection = connection
+        self._lake = lake
         for name, files in parts.items():
             connection.register(name, lake.dataset(name, files))
         for view in VIEWS.values():
@@ -107,7 +113,12 @@ class DuckDBEngine:
         try:
             yield
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            raise PipelineError(f"{self.dialect} SQL: {_reason(error)}") from error
+            failed = _UNREAD.search(str(error))
+            if failed is None:
+                raise PipelineError(f"{self.dialect} SQL: {_reason(error)}") from error
+            what = self._lake.damage(failed[1])
+            what = what or f"{self._lake.name}: the table {failed[1]} cannot be read: {in_words(error)}"
+            raise PipelineError(what) from error
 
     def interrupt(self) -> None:
         """End the query that is under way, from another thread."""

@@ -27,6 +27,7 @@ from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
 from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.refusals import in_words
 
 __all__ = [
     "FIRST_LOOK",
@@ -138,7 +139,7 @@ def file_system(path: str) -> tuple[fs.FileSystem, str]:
     try:
         system, inner = fs.FileSystem.from_uri(_HADOOPS_S3.sub("s3://", path))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise PipelineError(f"{shown(path)}: {_first_line(error).replace(path, shown(path))}") from error
+        raise PipelineError(f"{shown(path)}: {in_words(error).replace(path, shown(path))}") from error
     return system, inner
 
 

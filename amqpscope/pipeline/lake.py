@@ -227,6 +227,18 @@ class Lake:
             found = self._system.get_file_info([f"{self._root}/{path}" for path in paths])
         return all(one.type != fs.FileType.NotFound for one in found)
 
+    def damage(self, name: str) -> str:
+        """What can be seen of a table to be wrong with one of its files; "" if nothing can."""
+        parts = self.parts(name)
+        with self.directory.explained():
+            found = self._system.get_file_info([f"{self._root}/{part.path}" for part in parts])
+        for part, file in zip(parts, found, strict=True):
+            if file.type == fs.FileType.NotFound:
+                return f"{self.name}: a file of the table {name} is gone: {part.path}"
+            if file.size != part.octets:
+                return f"{self.name}: a file of the table {name} is damaged: {part.path}"
+        return ""
+
     def paths(self) -> frozenset[str]:
         """The paths of the files of all tables."""
         return frozenset(file.path for files in self.all_parts().values() for file in files)

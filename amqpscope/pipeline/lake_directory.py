@@ -15,6 +15,7 @@ from pyarrow import fs
 
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import file_system, plain, shown
+from amqpscope.pipeline.refusals import in_words
 
 __all__ = ["STATE", "LakeDirectory"]
 
@@ -48,8 +49,7 @@ class LakeDirectory:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
-            line = (str(error).splitlines() or [type(error).__name__])[0]
-            raise PipelineError(f"{self.name}: {line}") from error
+            raise PipelineError(f"{self.name}: {in_words(error, self.path)}") from error
         except UnicodeError as error:
             raise PipelineError(f"{self.name}: the path, or a name in it, is not UTF-8") from error
 

@@ -3,6 +3,7 @@
 import base64
 import datetime
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,7 +13,9 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from amqpscope.pipeline.arrow_values import scalar_of
+from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import file_system
+from amqpscope.pipeline.refusals import in_words
 from amqpscope.pipeline.schemas import LAKE_TABLES, TABLES, TableSchema
 from amqpscope.pipeline.tags import Tags, tagged, with_tags
 
@@ -74,20 +77,30 @@ class PartWriter:
         self._parts: list[LakeFile] = []
 
     def write(self, name: str, batch: pa.RecordBatch) -> None:
-        """One batch of a table."""
+        """One batch of a table. PipelineError if it cannot be written; so in `close`."""
         if name in TABLES and self._tags:
             batch = with_tags(batch, self._tags)
-        if not LAKE_TABLES[name].partitioned:
-            self._write(name, "", batch)
-            return
-        for directory, rows in _by_partition(batch):
-            self._write(name, directory, rows)
+        pieces = _by_partition(batch) if LAKE_TABLES[name].partitioned else [("", batch)]
+        with self._explained():
+            for directory, rows in pieces:
+                self._write(name, directory, rows)
 
     def close(self) -> list[LakeFile]:
         """Finish all files; gives them."""
-        for place in list(self._open):
-            self._finish(place)
+        with self._explained():
+            for place in list(self._open):
+                self._finish(place)
         return self._parts
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise PipelineError, in one line, for what pyarrow and the file system raise."""
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            for part in self._open.values():
+                part.give_up()
+            raise PipelineError(f"the tables cannot be written: {in_words(error, self._staging)}") from error
 
     def _write(self, name: str, directory: str, batch: pa.RecordBatch) -> None:
         place = (name, directory)
@@ -119,9 +132,10 @@ class PartWriter:
             self._system.create_dir(path, recursive=False)
 
     def _finish(self, place: tuple[str, str]) -> None:
-        part = self._open.pop(place)
+        part = self._open[place]
         self._held -= part.write()
         octets = part.close()
+        del self._open[place]
         self._parts.append(LakeFile(place[0], part.path, part.rows, octets, *part.capture_sets()))
 
 
@@ -171,6 +185,10 @@ class _OpenPart:
         octets = int(self._stream.tell())
         self._stream.close()
         return octets
+
+    def give_up(self) -> None:
+        """The file is not finished."""
+        self._writer.is_open = False  # else pyarrow tries it once more, and prints what goes wrong
 
     def capture_sets(self) -> tuple[str, str]:
         """The first and the last capture set of a finished file; "" if the file does not tell."""
@@ -307,7 +325,12 @@ def batches_of_part(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a part. A column that the part lacks is null. prepare: what is done to each batch first."""
     with system.open_input_file(path) as file:
-        for batch in pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE):
+        try:
+            parts = pq.ParquetFile(file)
+        except pa.ArrowException as error:
+            # As a dataset says it.
+            raise pa.ArrowInvalid(f"Could not open Parquet input source '{path}': {error}") from error
+        for batch in parts.iter_batches(_ROWS_AT_ONCE):
             batch = prepare(batch)
             there = batch.schema.names
             columns = [
