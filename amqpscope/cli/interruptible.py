@@ -89,8 +89,12 @@ def interruptible(
                     if asked:
                         return Status.TERMINATED
                     raise
-        if work.error is not None:
-            raise work.error
+        error, work.error = work.error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error  # else the error holds itself, and what the command has opened is there to the end
         assert work.status is not None
         return work.status
 

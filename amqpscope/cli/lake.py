@@ -167,12 +167,12 @@ def sql(
     """
 
     def show(engine: "Engine") -> None:
-        answer = engine.stream(query)
-        if form is TextOrJson.json:
-            for row in row_objects(answer):
-                print(json.dumps(row))
-        else:
-            print_table(answer)
+        with engine.stream(query) as answer:
+            if form is TextOrJson.json:
+                for row in row_objects(answer):
+                    print(json.dumps(row))
+            else:
+                print_table(answer)
 
     return ask(lake, as_of, tag, show, master, configuration, verbose)
 

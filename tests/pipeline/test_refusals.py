@@ -56,7 +56,10 @@ def test_where_no_lake_can_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (file / "sub", f"{file / 'sub'}: {is_file}"),
         (long, f"{long}: the name is too long"),
         (wrong, f"{tmp_path}/a\\nb: the path of a lake cannot have control characters"),
-        ("http://h/lake", "http://h/lake: such a URL is not known: give a directory, or a URL that begins with "),
+        (
+            "http://h/lake",
+            "http://h/lake: such a URL is not known: give a directory, or a URL that begins with ",
+        ),
         (
             "s3://b/lake?endpoint_override=127.0.0.1:1&scheme=http&region=us-east-1",
             "s3://b/lake: the object store does not answer (",
@@ -90,7 +93,10 @@ def test_a_lake_with_damaged_files(lake: Path, capsys: pytest.CaptureFixture[str
     octets = part.read_bytes()
     frames, links = "SELECT count(*) AS n FROM frames", "SELECT count(*) AS n FROM links"
     part.write_bytes(octets[:100] + bytes(byte ^ 255 for byte in octets[100:]))
-    assert refused(capsys, "sql", lake, frames) == f"{lake}: the table frames cannot be read: this file is damaged: {part}"
+    assert (
+        refused(capsys, "sql", lake, frames)
+        == f"{lake}: the table frames cannot be read: this file is damaged: {part}"
+    )
     part.write_bytes(octets[:500])
     for command in (("sql", lake, frames), ("sql", lake, frames, "--format", "json")):
         assert refused(capsys, *command) == f"{lake}: a file of the table frames is damaged: {place}"
@@ -149,3 +155,34 @@ def test_a_lake_with_damaged_logs(lake: Path, capsys: pytest.CaptureFixture[str]
 )
 def test_words(error: Exception, line: str) -> None:
     assert in_words(error, "lake") == line
+
+
+def test_queries_that_end_early(written: Path) -> None:
+    """Whatever ends an answer, nothing but its reason is printed: also not that DuckDB was not closed."""
+    command = [sys.executable, "-P", "-m", "amqpscope", "pipeline", "sql", written]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    late = "SELECT if(range < 40000, 1, error('too far')) AS n FROM range(50000)"
+    twice = "SELECT a.range, b.range FROM range(9) a, range(9) b"
+    for query, form, line in (
+        (late, "text", "DuckDB SQL: Invalid Input Error: too far"),
+        (late, "json", "DuckDB SQL: Invalid Input Error: too far"),
+        (twice, "json", "two columns are called range: give them different names (AS)"),
+    ):
+        ran = subprocess.run(
+            [*command, query, "--format", form], capture_output=True, text=True, check=False, env=environment
+        )
+        assert (ran.returncode, ran.stderr) == (2, f"amqpscope: {line}\n")
+    for form, first in (("text", "n\n"), ("json", '{"n": 0}\n')):
+        query = "SELECT a.range AS n FROM range(100000) a, range(100000) b"
+        with subprocess.Popen(
+            [*command, query, "--format", form],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        ) as process:
+            assert process.stdout is not None and process.stderr is not None
+            assert process.stdout.readline().strip() == first.strip()
+            process.stdout.close()
+            assert process.stderr.read() == ""
+        assert process.returncode == 0
