@@ -57,8 +57,8 @@ _LEFT = "delta.deletedFileRetentionDuration"
 
 
 _NOTHING_ELSE = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-"""What a commit does beside. A checkpoint comes where it may fail, and what delta-rs deletes of a log by itself
-may be what the last run names."""
+"""What a commit does beside. A checkpoint comes where it may fail, and what delta-rs deletes of a log by
+itself may be what the last run names."""
 
 
 class DeltaTables:
@@ -258,7 +258,7 @@ class DeltaTables:
 
     @contextmanager
     def _explained(self, table: str, reading: bool = False) -> Iterator[None]:
-        """Raise PipelineError, in one line, for what delta-rs raises. reading: while it only reads the log."""
+        """Raise PipelineError, in one line, for what delta-rs raises. reading: it only reads the log."""
         try:
             yield
         except TableNotFoundError:

@@ -136,14 +136,21 @@ def file_system(path: str) -> tuple[fs.FileSystem, str]:
     """
     if "://" not in path:
         return fs.LocalFileSystem(), path
+    url = _HADOOPS_S3.sub("s3://", path)
+    if _GOOGLE.match(url) and "retry_limit_seconds=" not in url:
+        url += f"{'&' if '?' in url else '?'}retry_limit_seconds={_GOOGLE_PATIENCE}"
     try:
-        system, inner = fs.FileSystem.from_uri(_HADOOPS_S3.sub("s3://", path))
+        system, inner = fs.FileSystem.from_uri(url)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise PipelineError(f"{shown(path)}: {in_words(error).replace(path, shown(path))}") from error
+        raise PipelineError(f"{shown(path)}: {in_words(error).replace(url, shown(path))}") from error
     return system, inner
 
 
 _HADOOPS_S3 = re.compile(r"^s3[an]://")
+_GOOGLE = re.compile(r"^gc?s://")
+
+_GOOGLE_PATIENCE = 30
+"""Seconds for which a request to Google's store is tried again: Arrow does so for 15 minutes, silently."""
 
 
 def shown(path: str) -> str:
@@ -351,8 +358,9 @@ def trouble_of(error: BaseException) -> Trouble:
         return Trouble("missing", "No such file, or a symbolic link to a missing file")
     if isinstance(error, PermissionError):
         return Trouble("forbidden", "Permission denied")
-    if "ACCESS_DENIED" in text:
-        return Trouble("forbidden", text)
+    if "AWS Error" in text or "google::cloud::Status" in text:
+        refused = "ACCESS_DENIED" in text or "PERMISSION_DENIED" in text
+        return Trouble("forbidden" if refused else "failed", in_words(error))
     return Trouble("failed", text)
 
 

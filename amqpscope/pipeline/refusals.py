@@ -20,6 +20,8 @@ _OURS: Final = re.compile(r"/_(lease|staging)\b")
 
 _AWS: Final = re.compile(r"AWS Error (\w+) during (\w+) operation: (.*)", re.DOTALL)
 
+_STATUS: Final = re.compile(r"google::cloud::Status\((\w+):")
+
 _WORDS: Final = {
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
@@ -47,7 +49,16 @@ _STORE: Final = {
     "RESOURCE_NOT_FOUND": "there is no such bucket or object",
 }
 
+_GOOGLE: Final = {
+    "NOT_FOUND": "there is no such bucket or object",
+    "PERMISSION_DENIED": _STORE["ACCESS_DENIED"],
+    "UNAUTHENTICATED": _STORE["ACCESS_DENIED"],
+    "UNAVAILABLE": "the object store does not answer",
+}
+"""What the statuses of Google Cloud Storage mean."""
+
 _OTHERS: Final = (
+    (re.compile(r"google::cloud::Status.*OAuth2"), "no credentials for the object store were found"),
     (re.compile(r"Parquet input source '([^']+)'"), "this file is damaged: {0}"),
     (
         re.compile(r"Unable to load lib(jvm|hdfs)"),
@@ -61,7 +72,7 @@ _OTHERS: Final = (
 
 
 def number_of(error: BaseException) -> int | None:
-    """The number of the operating system's error that an error is about (`errno`); None if it is about none."""
+    """The number of the operating system's error (`errno`) that an error is about; None if there is none."""
     of: BaseException | None = error
     while of is not None:
         if isinstance(of, OSError) and of.errno:
@@ -77,7 +88,7 @@ def in_words(error: BaseException, where: str = "") -> str:
     """What went wrong, in one line. where: what the line is about, whose path it need not repeat."""
     text = _COLOR.sub("", str(error)).strip()
     number = number_of(error)
-    if number is not None:
+    if number is not None and not _STATUS.search(text):
         words = _WORDS.get(number) or os.strerror(number)
         path = ([where, *_PATH.findall(text)])[-1]  # of two, where it should have gone
         said = path == where or _OURS.search(path) or number in _OF_ALL
@@ -86,6 +97,9 @@ def in_words(error: BaseException, where: str = "") -> str:
         other = pattern.search(text)
         if other:
             return words.format(*other.groups())
+    google = _STATUS.search(text)
+    if google:
+        return _GOOGLE.get(google[1], f"the object store refuses this ({google[1]})")
     store = _AWS.search(text)
     if store:
         words = _STORE.get(store[1], f"the object store refuses {store[2]} ({store[1]})")

@@ -23,7 +23,7 @@ _ROWS_AT_ONCE = 4096
 """Rows that are objects at a time."""
 
 _ROWS_MEASURED = 16_384
-"""Rows at the beginning of an answer that decide how wide its columns are in text: these are held in memory."""
+"""Rows at the beginning of an answer that decide how wide its columns are in text. These are held."""
 
 _NUMBERS = ("int", "uint", "float", "double", "decimal")
 """How the names of Arrow's types for numbers begin."""

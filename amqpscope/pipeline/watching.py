@@ -35,8 +35,8 @@ from amqpscope.protocols import known_dialect
 __all__ = ["Turn", "Watch", "WatchTerms", "WatchedBatch", "not_yet"]
 
 MOST_NEEDLESS = 50
-"""Files of a table that could be fewer, at which the small files of the lake are put together: by one batch or
-many, by this watch or by those before it."""
+"""So many files fewer of a table are worth it to put the small files of the lake together, whether one batch
+made them or many, this watch or those before it."""
 
 _VACUUM_AFTER = 600.0
 """Seconds between two deletions of what the lake no longer needs."""

@@ -357,7 +357,7 @@ def test_what_fails_behind_the_first_rows(lake: Path) -> None:
     at = Lake(str(lake))
     late = "SELECT if(range < 400000, 1, error('too far')) AS one FROM range(500000)"
     with engines.duckdb_engine(at, at.all_parts()) as engine:
-        with pytest.raises(PipelineError, match="DuckDB SQL: .*too far"):
+        with pytest.raises(PipelineError, match=r"DuckDB SQL: .*too far"):
             list(row_objects(engine.stream(late)))
         rows = row_objects(engine.stream(f"SELECT a.range AS one {MANY}"))
         assert next(rows) == {"one": 0}

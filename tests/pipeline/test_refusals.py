@@ -8,7 +8,6 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ import pytest
 from support.commands import amqpscope
 from support.lakes import CAPTURES
 
+from amqpscope.pipeline.inputs import Trouble, trouble_of
 from amqpscope.pipeline.refusals import in_words
 
 DEMO = CAPTURES / "demo.pcap"
@@ -33,10 +33,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def lake(written: Path, tmp_path: Path) -> Iterator[Path]:
+def lake(written: Path, tmp_path: Path) -> Path:
     """A lake to be damaged."""
     shutil.copytree(written, tmp_path / "lake")
-    yield tmp_path / "lake"
+    return tmp_path / "lake"
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -80,14 +80,14 @@ def test_what_cannot_be_written(tmp_path: Path, append: tuple[str, ...]) -> None
         text=True,
         check=False,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),  # noqa: PLW1509
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
     )
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
     assert ran.stderr.endswith("the tables cannot be written: File too large\n")
 
 
 def test_a_lake_with_damaged_files(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever asks what is in them is told which one it is; other tables answer."""
+    """Who asks what is in them learns which one it is; other tables answer."""
     (part,) = lake.glob("frames/*/*/*.parquet")
     place = part.relative_to(lake)
     octets = part.read_bytes()
@@ -146,6 +146,15 @@ def test_a_lake_with_damaged_logs(lake: Path, capsys: pytest.CaptureFixture[str]
             "the object store refuses ListObjectsV2 (STRANGE)",
         ),
         (
+            OSError("google::cloud::Status(UNAVAILABLE: Retry policy exhausted, with 'CURL error [6]=x"),
+            "the object store does not answer",
+        ),
+        (
+            OSError("google::cloud::Status(UNAVAILABLE: Could not create a OAuth2 access token"),
+            "no credentials for the object store were found",
+        ),
+        (OSError("google::cloud::Status(STRANGE: x)"), "the object store refuses this (STRANGE)"),
+        (
             pa.ArrowInvalid("Unable to load libjvm"),
             "hdfs:// needs Hadoop and Java on this machine, and libjvm was not found",
         ),
@@ -186,3 +195,11 @@ def test_queries_that_end_early(written: Path) -> None:
             process.stdout.close()
             assert process.stderr.read() == ""
         assert process.returncode == 0
+
+
+def test_captures_in_a_store_that_refuses() -> None:
+    denied = OSError("x: AWS Error ACCESS_DENIED during GetObject operation: No; Details: secret")
+    words = "the object store refuses access: check the credentials, and what they allow"
+    assert trouble_of(denied) == Trouble("forbidden", words)
+    gone = OSError("google::cloud::Status(UNAVAILABLE: CURL error")
+    assert trouble_of(gone) == Trouble("failed", "the object store does not answer")
