@@ -276,7 +276,7 @@ def test_a_batch_opens_few_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (folder / "a.pcap").write_bytes(octets[: len(octets) * number // 12])
         turn(watch)
         many.append(len(opened))
-    assert max(many[2:]) == 0
+    assert sum(many[2:]) <= 9  # behind a checkpoint, each once
     assert len(list(path.glob("files/_delta_log/*.checkpoint.parquet"))) == 1
     assert same_as_one_run(path, folder)
 
