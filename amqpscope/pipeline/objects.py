@@ -19,7 +19,7 @@ import sys
 import uuid
 from collections import Counter, OrderedDict, deque
 from types import ModuleType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 __all__ = ["MODULES", "Censor", "NotKept", "NotLoaded", "dumped", "loaded"]
 
@@ -53,7 +53,13 @@ _NOT: Final = (
 )
 """Of these modules none."""
 
-_PLAIN: Final = (str, int, bytes, float)
+_PLAIN: Final = (tuple, decimal.Decimal, str, int, bytes, float)
+
+_HARMLESS: Final = frozenset((type(None), bool, int, float, list, tuple, dict, set, frozenset))
+"""Types of things that a `Censor` is not asked about. It is asked about what they hold."""
+
+_UNKNOWN: Final = ("", "")
+"""The name of no thing."""
 
 
 class NotKept(Exception):
@@ -115,41 +121,50 @@ class Censor:
         """Change what is written of an object's attributes."""
 
 
+class _Form(NamedTuple):
+    """How the objects of a class are written. name: of the class. slots: the attributes that it declares.
+    free: it has others. plain: the class of Python's that it derives from, None if it is none of `_PLAIN`.
+    """
+
+    name: tuple[str, str]
+    slots: list[str]
+    free: bool
+    compiled: bool
+    plain: type | None
+
+
 class _Pickler(pickle.Pickler):
     """outside: by the identity of a thing that both sides have: its name."""
 
     def __init__(self, output: _Output, outside: dict[int, tuple[str, str]], censor: "Censor") -> None:
         super().__init__(output, 5)
         self._censor = censor
-        self._names = _constants() | outside
-        self._classes: dict[type, tuple[tuple[str, str], list[str], bool]] = {}
+        # By the identity of things that have no name and need not be asked about: None.
+        self._names: dict[int, tuple[str, str] | None] = {**_constants(), **outside}
+        self._forms: dict[type, _Form] = {}
 
     def persistent_id(self, thing: Any) -> tuple[str, str] | None:
-        """The name of what belongs to a module, or is outside."""
-        name = self._names.get(id(thing))
-        if name is None and self._censor.forbids(thing):
+        """The name of what belongs to a module, or is outside. Asked of each thing, which may be millions."""
+        name = self._names.get(id(thing), _UNKNOWN)
+        if name is not _UNKNOWN:
+            return name
+        if type(thing) not in _HARMLESS and self._censor.forbids(thing):
             raise NotKept("something in it may be a password")
-        return name
+        return None
 
     def reducer_override(self, thing: Any) -> Any:
         """How a thing is written that is none of Python's usual ones."""
-        of = type(thing)
-        if of in (OrderedDict, deque, Counter, datetime.date):
-            return NotImplemented
-        if of is uuid.UUID:
-            return _uuid, (thing.bytes,)
-        if any(thing is one for one in _MADE_BY):
-            return NotImplemented
-        known = self._classes.get(of)
-        if known is None:
-            if not _may(of.__module__):
-                raise NotKept(f"holds a {of.__module__}.{of.__qualname__}")
-            known = self._classes[of] = (
-                (of.__module__, of.__qualname__),
-                _slots(of),
-                hasattr(thing, "__dict__"),
-            )
-        name, slots, free = known
+        form = self._forms.get(type(thing))
+        if form is None:
+            of = type(thing)
+            if of in (OrderedDict, deque, Counter, datetime.date):
+                return NotImplemented
+            if of is uuid.UUID:
+                return _uuid, (thing.bytes,)
+            if any(thing is one for one in _MADE_BY):
+                return NotImplemented
+            form = self._forms[of] = self._form(thing)
+        name, slots, free, compiled, plain = form
         thing = self._censor.instead(thing)
         state: dict[str, Any] = {}
         for slot in slots:
@@ -160,16 +175,28 @@ class _Pickler(pickle.Pickler):
         if free:
             state |= vars(thing)
         self._censor.blacken(thing, state)
-        if isinstance(thing, tuple):
+        if plain is None:
+            # Compiled classes take a dict: they have a `__setstate__` that sets the attributes in it.
+            return _blank, (name,), state if compiled else (None, state)
+        if plain is tuple:
             return _record, (name, tuple(thing))
-        if isinstance(thing, decimal.Decimal):
+        if plain is decimal.Decimal:
             return _value, (name, str(thing))
-        for plain in _PLAIN:
-            if isinstance(thing, plain):
-                value: Any = thing
-                return _value, (name, plain(value)), (None, state) if state else None
-        # Compiled classes take a dict: they have a `__setstate__` that sets the attributes in it.
-        return _blank, (name,), state if _compiled(of) else (None, state)
+        value: Any = thing
+        return _value, (name, plain(value)), (None, state) if state else None
+
+    def _form(self, thing: Any) -> _Form:
+        """That of a thing's class."""
+        of = type(thing)
+        if not _may(of.__module__):
+            raise NotKept(f"holds a {of.__module__}.{of.__qualname__}")
+        slots = _slots(of)
+        for slot in slots:
+            self._names.setdefault(id(slot), None)
+        plain = next((one for one in _PLAIN if isinstance(thing, one)), None)
+        return _Form(
+            (of.__module__, of.__qualname__), slots, hasattr(thing, "__dict__"), _compiled(of), plain
+        )
 
 
 def _blank(name: tuple[str, str]) -> NoReturn:
