@@ -339,18 +339,17 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     transfer received.
     """
     if body.next_incoming_id is None and session.peer_begin is not None and session.whole:
-        certainty = _begin_read(case, session)
         case.report(
             S_FLOW_NEXTIN_SET,
             "the flow has no next-incoming-id, although "
             f"the other peer's begin arrived in packet {session.mapping.peer_begin_packet}",
-            certainty,
+            _begin_read(case, session),
             {"session_state": session.state},
             [int(session.mapping.peer_begin_packet)],
         )
         theirs = case.peer.session_on(session.peer_channel)
-        if theirs is not None and certainty == CERTAIN:
-            # The other peer need not obey the window of such a flow.
+        if theirs is not None:
+            # The other peer need not obey the window of such a flow, nor guess what it counts from.
             theirs.outgoing.begin_known = True
 
 

@@ -88,7 +88,8 @@ def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
     sender exceeds the window, and the receiver may end the session.
     Silent when: the begin frames of the session were not captured, or when the capture lacks octets that were
     sent after these frames. The rule is also silent when an older window allows the transfers, because the
-    sender may still have used the older window.
+    sender may still have used the older window. Another rule, S-FLOW-NEXTIN-SET, reports a flow that must
+    have a next-incoming-id and has none. This rule is silent about the transfers that such a flow may allow.
     How to mend it: When a flow has no next-incoming-id, use the next-outgoing-id of your own begin instead.
     The remaining window is then the next-outgoing-id of your begin plus the flow's incoming-window minus your
     current next-outgoing-id, modulo 2^32.

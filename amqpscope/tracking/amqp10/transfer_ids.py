@@ -51,7 +51,7 @@ class OutgoingTransfers:
         self.hasty_bare: bool = False
         # Transfers since that flow that were not the first of their delivery.
         self.continued: i64 = 0
-        # The peer has shown that it has read this end's begin, so all its flows must have a next-incoming-id.
+        # The peer has read this end's begin, or may have, so all its flows must have a next-incoming-id.
         self.begin_known: bool = False
 
     def send_begin(self, begin: Begin) -> None:
@@ -97,9 +97,8 @@ class OutgoingTransfers:
 
     def receive_flow(self, flow: Flow, begun: bool, right: bool, end: i64, packet: i64) -> None:
         """This end receives the peer's flow. begun: it has sent its begin. right: the peer's own id fits."""
-        if flow.next_incoming_id is None:
-            right = right and not self.begin_known
-        else:
+        bare = flow.next_incoming_id is None and self.begin_known
+        if flow.next_incoming_id is not None:
             self.begin_known = True
         if flow.incoming_window is None:
             return
@@ -114,9 +113,14 @@ class OutgoingTransfers:
         self.continued = 0
         self.hasty_limit = self.next_id + flow.incoming_window
         self.hasty_bare = flow.next_incoming_id is None
-        if len(self.limits) > 0 and not right:
-            # A wrong flow need not be obeyed.
-            bound = max(bound, self.limits.largest())
+        if len(self.limits) > 0:
+            if bare:
+                # From where the window of a flow counts that must say so, and does not, only its sender knows:
+                # at most from what this end has sent when it reads the flow.
+                bound = max(bound, self.limits.largest() + flow.incoming_window)
+            elif not right:
+                # A wrong flow need not be obeyed.
+                bound = max(bound, self.limits.largest())
         self.limits.set(end, bound, packet)
 
     def dump(self) -> tuple[object, ...]:

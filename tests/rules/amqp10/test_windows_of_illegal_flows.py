@@ -1,4 +1,7 @@
-"""A flow without the next-incoming-id that it must have lowers no window: whoever gets it may ignore it."""
+"""A flow without the next-incoming-id that it must have lowers no window: whoever gets it may ignore it.
+
+Whoever takes it as it was meant counts its window from what has arrived.
+"""
 
 from __future__ import annotations
 
@@ -35,3 +38,28 @@ def test_a_flow_without_next_incoming_id_lowers_no_window(
     d.client.transfer()
     d.goodbye()
     assert accused(d) == {("S-FLOW-NEXTIN-SET", "server")}
+
+
+@pytest.mark.parametrize("dialogue", [Dialogue, Dialogue2011])
+@pytest.mark.parametrize("answering", [False, True])
+def test_a_flow_without_next_incoming_id_may_be_taken_as_it_was_meant(
+    dialogue: type[Dialogue], answering: bool
+) -> None:
+    d = dialogue()
+    d.opened()
+    for peer in [d.client, d.server] if answering else [d.server, d.client]:
+        peer.begin(incoming_window=2)
+    d.attached()
+    d.client.transfer()
+    d.client.transfer()
+    d.server.flow(next_incoming_id=None, incoming_window=2)
+    d.client.transfer()
+    d.client.transfer()
+    d.server.flow(next_incoming_id=None, incoming_window=2)
+    d.client.transfer()
+    d.client.transfer()
+    # A begin that answers none may not have been read when the flows were sent.
+    named = {("S-FLOW-NEXTIN-SET", "server")} if answering else set()
+    assert accused(d) == named
+    d.client.transfer()
+    assert accused(d) == named | {("S-WIN-IN", "client")}
