@@ -76,6 +76,8 @@ class Detection:
     def expect(self, protocol: str) -> None:
         """The other direction speaks this protocol: what says nothing else is taken for it."""
         self.expected = protocol
+        if self.held and self.protocol in _HEADER_ONLY and not self.resting:
+            self._take_headers()
 
     def differs(self) -> bool:
         """Whether this direction speaks a version of AMQP that is decoded, and the other one another."""
@@ -149,6 +151,7 @@ class Detection:
             if foreign is not None:
                 foreign.gap(size)
             self.resting = True
+            self.whole = False
             return
         if self.protocol == MORE:
             self.whole = False
@@ -254,15 +257,18 @@ class Detection:
         if len(left) < 8 and b"AMQP".startswith(left[:4]):
             return
         taken_by = _taken_by(self.protocol)
-        if awaited or taken_by:
-            # Frames of the other direction's version may follow all the same, or those of a version whose
-            # brokers take this header.
-            found = detect(left)
-            if found == (awaited or taken_by):
-                self.protocol = found
+        # Frames of the other direction's version may follow all the same, or those of a version whose brokers
+        # take this header.
+        found = detect(left)
+        if found == (awaited or taken_by) and found != MORE:
+            self.protocol = found
+            return
+        if found == MORE or (not awaited and found in PROTOCOLS):
+            # What the other direction speaks is not known yet.
+            if len(left) <= MAX_UNDECIDED:
                 return
-            if found == MORE and len(left) <= MAX_UNDECIDED:
-                return
+            # What is not kept is missing, should it have been frames.
+            self.whole = self.whole and found == MORE
         if self.differs():
             self._be_foreign()
         else:

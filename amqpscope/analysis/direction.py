@@ -267,7 +267,10 @@ class DirectionAnalysis(PlainStream):
         if self.decoder is not None:
             return
         detection.expect(protocol)
-        if detection.foreign is not None or detection.protocol == UNKNOWN:
+        if detection.protocol == protocol != self.protocol:
+            # What was held behind a header of another version is of this one.
+            self.look()
+        elif detection.foreign is not None or detection.protocol == UNKNOWN:
             self.decode(protocol)
         elif detection.protocol == MORE and detection.started and (self.ended or not detection.whole):
             self.decode(protocol)

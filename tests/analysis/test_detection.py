@@ -113,6 +113,31 @@ def test_frames_of_1_0_are_read_behind_another_header_if_the_server_answers_in_t
     assert harness.connection.protocol == "amqp10"
 
 
+@pytest.mark.parametrize("header", [b"AMQP\0\2\0\0", b"AMQP\1\1\0\0", b"AMQP\1\1\0\x0a"])
+@pytest.mark.parametrize("each", [0, 1, 8, 11])
+def test_frames_of_1_0_behind_another_header_wait_for_the_server_s(header: bytes, each: int) -> None:
+    harness = ConnectionHarness()
+    harness.send(0, header + OPEN + BEGIN, each=each)
+    harness.send(1, AMQP_HEADER + OPEN, each=each)
+    harness.finish()
+    assert harness.names(0) == ["header", "open", "begin"]
+    assert harness.connection.protocol == "amqp10"
+    assert harness.names(1) == ["header", "open"]
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_is_not_kept_until_the_server_speaks_is_missing(lost: bool) -> None:
+    harness = ConnectionHarness()
+    harness.send(0, b"AMQP\0\2\0\0" + OPEN)
+    if lost:
+        harness.skip(0, 500)
+    harness.send(0, OPEN * 9000)
+    harness.send(1, AMQP_HEADER + OPEN)
+    harness.finish()
+    assert harness.names(0) == ["header"]
+    assert harness.analysis.first.unclear(-1)
+
+
 @pytest.mark.parametrize(
     "strange", [b"\x01\x00\x00\xff", b"\x01" + bytes(30), b"GET / HTTP/1.1\r\n", bytes(40)]
 )

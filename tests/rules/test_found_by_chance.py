@@ -500,3 +500,27 @@ def test_more_begins_than_are_remembered_may_be_answered(too_many: int) -> None:
         d.server.frame(amqp.end(), channel=0)
     d.goodbye()
     assert found(d) == []
+
+
+@pytest.mark.parametrize("header", [(0, 2, 0, 0), (0, 1, 1, 0), (1, 1, 0, 10), (5, 1, 0, 0)])
+@pytest.mark.parametrize("frames", [1, 2, 3])
+def test_a_client_with_another_header_may_speak_before_the_server(
+    header: tuple[int, int, int, int], frames: int
+) -> None:
+    d = Dialogue()
+    d.client.header(*header)
+    words = [d.client.open, d.client.begin, d.client.attach]
+    with d.on_their_way():
+        for word in words[:frames]:
+            word()
+        d.server.header()
+    d.server.open()
+    for word in words[frames:]:
+        word()
+    d.server.begin()
+    d.server.attach(RECEIVER)
+    d.server.flow(handle=0)
+    d.client.transfer()
+    d.server.disposition(0)
+    d.goodbye()
+    assert [one for one in certain(d) if one[1] == "server"] == []
