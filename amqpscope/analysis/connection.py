@@ -46,6 +46,7 @@ from amqpscope.protocols import PROTOCOLS, is_amqp, protocol_of
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.provenance import Provenance
+from amqpscope.reassembly.sequence import NOWHERE_NEAR
 from amqpscope.rules.judge import Judge
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
 from dissectors.detect import UNKNOWN, UNKNOWN_DIALECT
@@ -300,9 +301,17 @@ class ConnectionAnalysis(FrameSink):
         self.judge = None
 
     def doubt(self, direction: i64, offset: i64) -> None:
-        offset = self.heard(1 - direction, offset)
+        if offset != NOWHERE_NEAR:
+            offset = self.heard(1 - direction, offset)
         first, second = (-1, -1) if self.doubts is None else self.doubts
-        self.doubts = (int(offset), second) if direction == 0 else (first, int(offset))
+        if direction == 0:
+            self.doubts = (max(int(offset), first), second)
+        else:
+            self.doubts = (first, max(int(offset), second))
+
+    def doubt_all(self) -> None:
+        """Which of the octets that come are this connection's is not known from here on."""
+        self.doubts = (NOWHERE_NEAR, NOWHERE_NEAR)
 
     def settle_doubts(self, first: i64, second: i64) -> bool:
         """So many octets of each stream are acknowledged: whether a peer may still have taken an RST."""

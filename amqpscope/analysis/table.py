@@ -32,6 +32,7 @@ from amqpscope.limits import (
 )
 from amqpscope.model.note import Note, mishap
 from amqpscope.model.records import Connection
+from amqpscope.reassembly.sequence import sequence_number
 from amqpscope.rules.overdue import Overdue
 from dissectors.wire import i64
 
@@ -59,6 +60,22 @@ class _Knock:
     def __init__(self, segment: Segment, stream: int) -> None:
         self.segment: Segment = segment
         self.stream: int = stream
+
+
+class _Rival:
+    """Another connection on the ports of one under way, which is not known to be over: both may be at once.
+
+    places: by the key of a direction, the sequence number of the octet that it sends next there. proved: octets
+    came at such a place, so that nobody can tell which of the two any later segment is of.
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[bytes, int] = {}
+        self.proved: bool = False
+
+    def sends(self, segment: Segment) -> bool:
+        """Whether a segment with octets is the rival's next one."""
+        return segment.start < segment.end and self.places.get(segment.key, -1) == segment.seq
 
 
 class ConnectionTable(SegmentSink):
@@ -94,6 +111,8 @@ class ConnectionTable(SegmentSink):
         self._logged: dict[bytes, tuple[int, bool]] = {}
         # By the key of a connection under way: a SYN on its ports that nothing has answered yet.
         self._knocks: dict[bytes, _Knock] = {}
+        # By the key of a connection under way: another one on its ports that may be so, too.
+        self._rivals: dict[bytes, _Rival] = {}
         # Connections that seem over, with how many octets they had given by then.
         self._lingering: list[tuple[ConnectionAnalysis, int]] = []
         # How many began since it was looked for silent ones.
@@ -132,9 +151,17 @@ class ConnectionTable(SegmentSink):
                 self._knocks[analysis.connection.key] = _Knock(segment.kept(), stream)
                 return
             self._knocks.pop(analysis.connection.key, None)
+            rival = self._rival(analysis)
             self._close(analysis, "reused")
             analysis = self._open(segment)
+            self._contest(analysis, rival)
             direction = 0
+        if self._rivals:
+            rival = self._rivals.get(analysis.connection.key)
+            if rival is not None and not rival.proved and rival.sends(segment):
+                if segment.seq != analysis.tcp.stream(direction).expected:
+                    rival.proved = True
+                    self._contest(analysis, rival)
         try:
             analysis.tcp.segment(direction, segment)
         except Exception as error:
@@ -207,6 +234,7 @@ class ConnectionTable(SegmentSink):
         self._forward.clear()
         self._backward.clear()
         self._knocks.clear()
+        self._rivals.clear()
         self._lingering.clear()
 
     def tick(self, now: i64) -> list[Overdue]:
@@ -279,6 +307,10 @@ class ConnectionTable(SegmentSink):
             if analysis.tcp.continues(direction, segment.seq):
                 if not segment.flags & _FLAG_RST:
                     del self._knocks[analysis.connection.key]
+                    rival = self._rivals.setdefault(analysis.connection.key, _Rival())
+                    rival.places[syn.key] = int(behind)
+                    if syn.ack >= 0:
+                        rival.places[syn.reverse] = syn.ack
                     analysis.note(
                         direction,
                         "capture/ignored",
@@ -287,8 +319,36 @@ class ConnectionTable(SegmentSink):
                         "a SYN did not begin a new connection: its sender continued this connection",
                     )
                 return False
+        rival = self._rival(analysis)
         self._close(analysis, "reused")
+        another = self.analysis_of(syn.key)
+        if another is not None:
+            self._contest(another, rival)
         return True
+
+    def _rival(self, analysis: ConnectionAnalysis) -> _Rival | None:
+        """What a connection whose ports are used again is to the next one on them; None if it is over.
+
+        How it ends is not known.
+        """
+        if analysis.closing == _CLOSED:
+            return None
+        before = self._rivals.get(analysis.connection.key)
+        rival = _Rival()
+        rival.proved = before is not None and before.proved
+        key = analysis.connection.key
+        for own, of in ((analysis.tcp.stream(0), key), (analysis.tcp.stream(1), reverse_key(key))):
+            if own.start.known and not own.ended:
+                rival.places[of] = int(sequence_number(own.waiting_end(), own.origin))
+        analysis.doubt_all()
+        return rival
+
+    def _contest(self, analysis: ConnectionAnalysis, rival: _Rival | None) -> None:
+        """A connection has a rival."""
+        if rival is not None:
+            self._rivals[analysis.connection.key] = rival
+            if rival.proved:
+                analysis.doubt_all()
 
     def _let_in(self, knock: "_Knock") -> None:
         """What a SYN began is a connection."""
@@ -337,6 +397,7 @@ class ConnectionTable(SegmentSink):
         del self._forward[key]
         del self._backward[reverse_key(key)]
         self.numbering.over(key, connection.instance, connection.stream)
+        self._rivals.pop(key, None)
         knock = self._knocks.pop(key, None)
         if knock is not None:
             self._let_in(knock)

@@ -83,7 +83,7 @@ from amqpscope.reassembly.direction import Direction
 from amqpscope.reassembly.order import CausalOrder
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.recent import NOT_KNOWN
-from amqpscope.reassembly.sequence import SEQUENCE_MASK, UNKNOWN, unwrap
+from amqpscope.reassembly.sequence import NOWHERE_NEAR, SEQUENCE_MASK, UNKNOWN, unwrap
 from amqpscope.reassembly.stalls import NEVER, WINDOW
 from amqpscope.reassembly.strays import Strays
 from amqpscope.reassembly.stream import StreamFacts, StreamSink
@@ -96,9 +96,6 @@ __all__ = ["TcpConnection"]
 _VERSION: Final = 8
 
 _NOWHERE: Final = StreamSink()
-
-# An offset that nobody acknowledges.
-_NOWHERE_NEAR: Final = 0x4000000000000000
 
 # TCP flag bits (RFC 9293, section 3.1).
 _FLAG_FIN: Final = 0x01
@@ -419,7 +416,7 @@ class TcpConnection:
                 self._order.sink.note(
                     own.index, "capture/ignored", packet, time, "octets after a FIN are not read"
                 )
-                self._order.sink.doubt(own.index, _NOWHERE_NEAR)
+                self._order.sink.doubt(own.index, NOWHERE_NEAR)
             own.count_late(offset + size - max(offset, own.next))
             if offset < own.next:
                 own.count_old(offset, min(offset + size, own.next))

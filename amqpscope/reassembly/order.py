@@ -6,6 +6,7 @@ could be passed on: `pump` has seen to it.
 """
 
 from amqpscope.limits import (
+    NEW_CONNECTION_JUMP,
     REASSEMBLY_LAG_SEGMENTS,
     REASSEMBLY_LAG_TIME,
     REASSEMBLY_OVERLAP_NOTES,
@@ -14,7 +15,7 @@ from amqpscope.limits import (
 )
 from amqpscope.reassembly.direction import Direction
 from amqpscope.reassembly.provenance import Provenance
-from amqpscope.reassembly.sequence import SEQUENCE_MASK, UNKNOWN
+from amqpscope.reassembly.sequence import NOWHERE_NEAR, SEQUENCE_MASK, UNKNOWN
 from amqpscope.reassembly.stream import StreamSink
 from amqpscope.reassembly.waiting import CUT, DATA, FIN, MARK, WaitingOctets
 from dissectors.wire import i64
@@ -103,6 +104,9 @@ class CausalOrder:
         if upto > own.high:
             own.high = upto
         self.sink.gap(own.index, offset, upto - offset, packet, time)
+        if upto - offset > NEW_CONNECTION_JUMP:
+            # What goes on there may be another connection's.
+            self.sink.doubt(own.index, NOWHERE_NEAR)
 
     def end(self, own: Direction, reason: str, packet: i64, time: i64) -> None:
         """The stream of `own` is over: `fin` or `rst`."""
@@ -113,6 +117,8 @@ class CausalOrder:
     def differs(self, own: Direction, packet: i64, time: i64, offset: i64) -> None:
         """A second copy of the octets at `offset` contradicts the first."""
         own.recent.differing += 1
+        # Which of the two its receiver took is not known, nor whether both are of one sender.
+        self.sink.doubt(own.index, NOWHERE_NEAR)
         if own.recent.differing <= REASSEMBLY_OVERLAP_NOTES:
             detail = (
                 f"octets around stream offset {offset} were sent again with other content; amqpscope "

@@ -9,12 +9,15 @@ from typing import Final
 
 from dissectors.wire import i64
 
-__all__ = ["SEQUENCE_MASK", "UNKNOWN", "sequence_number", "unwrap"]
+__all__ = ["NOWHERE_NEAR", "SEQUENCE_MASK", "UNKNOWN", "sequence_number", "unwrap"]
 
 SEQUENCE_MASK: Final = 0xFFFFFFFF
 
 # mypyc: sentinel, an acknowledgement that a segment did not carry. Real offsets may be below 0, never here.
 UNKNOWN: Final = -0x4000000000000000
+
+# An offset that nobody acknowledges.
+NOWHERE_NEAR: Final = 0x4000000000000000
 
 _HALF: Final = 0x80000000
 _ALL: Final = 0x100000000

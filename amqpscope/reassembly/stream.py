@@ -29,7 +29,8 @@ class StreamSink:
     def doubt(self, direction: i64, offset: i64) -> None:
         """The stream went on behind an RST, or a FIN, at `offset` that was not its sender's.
 
-        Whether its receiver took it is not known until that acknowledges what lies behind `offset`.
+        Whether its receiver took it is not known until that acknowledges what lies behind `offset`. Behind
+        NOWHERE_NEAR nothing lies: octets that are not its sender's may be among those that follow.
         """
 
     def note(self, direction: i64, code: str, packet: i64, time: i64, detail: str) -> None:
