@@ -16,7 +16,7 @@ from dissectors.amqp10.messaging import Received, Rejected
 from dissectors.amqp10.performatives import Disposition
 from dissectors.wire import countable, i64
 
-__all__ = ["judge_as_receiver", "judge_as_sender", "judge_end"]
+__all__ = ["is_live", "judge_as_receiver", "judge_as_sender", "judge_end"]
 
 RULES: Final = Rules("amqp10/outcome")
 
@@ -169,8 +169,8 @@ def disposition_of_an_incomplete_delivery(case: Case10, delivery: Delivery) -> N
     Evidence: a sender's disposition for a delivery whose last transfer has more=true
     Why it matters: The next transfer of the delivery could carry the new state. The receiver may read a
     separate disposition too late.
-    Silent when: the disposition also names complete deliveries, when either peer has detached the link, or
-    when octets were not captured.
+    Silent when: the disposition also names complete deliveries, when either peer has detached the link, when
+    the receiver has ended the session or closed the connection, or when octets were not captured.
     How to mend it: Put the new state, or settled=true, on the next transfer of the unfinished delivery. Send
     a disposition only after the last transfer of the delivery.
     """
@@ -198,7 +198,8 @@ def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     Why it matters: Only the receiver decides whether a delivery is rejected. A rejected message counts as
     invalid, although no receiver found a fault in the message.
     Silent when: the capture lacks octets that either peer sent after the begin of the session. The rule is
-    also silent when the link was closed, detached with an error or attached again after the delivery.
+    also silent when the link was closed, detached with an error or attached again after the delivery, or when
+    the receiver has ended the session or closed the connection.
     How to mend it: As a sender, send the outcome `rejected` only after the receiver's disposition with this
     outcome. To withdraw a message that the receiver has not rejected, send the outcome `modified` instead.
     """
@@ -225,8 +226,9 @@ def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> No
     Why it matters: The receiver may already have processed the delivery. The receiver learns too late which
     outcome the sender has applied.
     Silent when: the capture lacks octets that either peer sent after the begin of the session. The rule is
-    also silent when the receiver has sent any outcome for the delivery, or when the link was closed, detached
-    with an error or attached again after the delivery.
+    also silent when the receiver has sent any outcome for the delivery, when the link was closed, detached
+    with an error or attached again after the delivery, or when the receiver has ended the session or closed
+    the connection.
     How to mend it: First send a disposition with your outcome and settled=false. Settle the delivery only
     after a disposition of the receiver has confirmed your outcome.
     """
@@ -245,9 +247,14 @@ def _may_go_on(delivery: Delivery) -> bool:
     return delivery.link.open is delivery and delivery.link.state != DETACH_RCVD
 
 
-def _is_live(delivery: Delivery) -> bool:
-    """Whether the receiver still answers what the sender says of a delivery."""
-    attachment = delivery.link.attachment
+def is_live(case: Case10, session: SessionEnd, link: LinkEnd | None, delivery: Delivery) -> bool:
+    """Whether a disposition can still change a delivery, as far as this peer can know.
+
+    link: this peer's end of the link that the delivery was sent on.
+    """
+    if link is None or session.state != MAPPED or case.me.closing.received:
+        return False
+    attachment = link.attachment
     return not attachment.over() and attachment.packet <= delivery.packet
 
 
@@ -263,7 +270,8 @@ def judge_as_sender(case: Case10, session: SessionEnd, body: Disposition, named:
     if not me.whole:
         return
     state = body.state
-    if all(_may_go_on(delivery) for delivery in named) and not named[0].resumed:
+    under_way = session.state == MAPPED and not me.closing.received
+    if under_way and all(_may_go_on(delivery) for delivery in named) and not named[0].resumed:
         disposition_of_an_incomplete_delivery(case, named[0])
         return
     if not is_outcome(state):
@@ -271,7 +279,7 @@ def judge_as_sender(case: Case10, session: SessionEnd, body: Disposition, named:
     for delivery in named:
         if delivery.resumed or not delivery.link.whole or delivery.link.coordinator:
             continue
-        if not _is_live(delivery):
+        if not is_live(case, session, delivery.link, delivery):
             continue
         theirs = delivery.receiver_state
         if isinstance(state, Rejected):

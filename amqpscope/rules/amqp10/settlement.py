@@ -10,7 +10,7 @@ from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
 from amqpscope.tracking.amqp10.outcomes import excludes, outcome_in
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.session_deliveries import among
-from amqpscope.tracking.amqp10.states import ATTACHED
+from amqpscope.tracking.amqp10.states import ATTACHED, MAPPED
 from amqpscope.tracking.serial import nearest, raw
 from amqpscope.tracking.spans import Spans
 from dissectors.amqp10.composite import Composite
@@ -39,7 +39,8 @@ def sender_changes_its_outcome(case: Case10, delivery: Delivery) -> None:
     Why it matters: An outcome is final. The receiver may already have acted on the first outcome, so the two
     peers disagree about the message.
     Silent when: the capture lacks octets that were sent after the attach. The rule is also silent when one of
-    the two outcomes is part of a transaction.
+    the two outcomes is part of a transaction, when the link was closed, detached with an error or attached
+    again after the delivery, or when the receiver has ended the session or closed the connection.
     How to mend it: Store the outcome that you send for a delivery, and send the same outcome in all later
     transfers and dispositions of the delivery. Do not let two code paths choose outcomes for one delivery.
     """
@@ -214,7 +215,9 @@ def receiver_changes_its_outcome(case: Case10, number: i64) -> None:
     removed or redelivered the message.
     Silent when: the capture lacks octets that were sent after the session's begin. The rule is also silent
     when one of the two outcomes is part of a transaction, when the sender has settled the delivery, or when
-    the second outcome is one that the sender has chosen.
+    the second outcome is one that the sender has chosen. The rule is also silent when the link was closed,
+    detached with an error or attached again after the delivery, or when the sender has ended the session or
+    closed the connection.
     How to mend it: Send one outcome per delivery and repeat only this outcome, for example when you settle
     the delivery. Applications must not accept a message and afterwards reject or release the message.
     """
@@ -243,8 +246,9 @@ def settled_before_the_sender(case: Case10, number: i64, certainty: i64) -> None
     Why it matters: The sender relies on being the first peer that settles the delivery. If the receiver
     settles first, exactly-once delivery is impossible, so the message may be duplicated.
     Silent when: the capture lacks octets that either peer sent after the session's begin. The rule is also
-    silent when the link was closed, detached with an error or attached again after the delivery. The finding
-    is reported as possible, not as certain, when either peer has detached the link.
+    silent when the link was closed, detached with an error or attached again after the delivery, or when the
+    sender has ended the session or closed the connection. The finding is reported as possible, not as
+    certain, when either peer has detached the link.
     Possible because: The link was detached. The mode of a delivery is not kept when a link is resumed, so the
     {peer} may already have given the mode up.
     How to mend it: In rcv-settle-mode `second`, send a disposition with the outcome and settled=false. Settle
@@ -275,8 +279,9 @@ def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) ->
     Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that is not the
     name of a known outcome. Another rule, D-RCVMODE-SECOND, reports a receiver that settles a delivery before
     the sender on a link with rcv-settle-mode `second`. The rule is also silent when the link was closed,
-    detached with an error or attached again after the delivery. The finding is reported as possible, not as
-    certain, when the sender attached the link again and the receiver may not yet have read the new attach.
+    detached with an error or attached again after the delivery, or when the sender has ended the session or
+    closed the connection. The finding is reported as possible, not as certain, when the sender attached the
+    link again and the receiver may not yet have read the new attach.
     How to mend it: Read the field `outcomes` of the source in the sender's attach, and send only the listed
     outcomes or the default-outcome. If the application asks for another outcome, send a listed outcome
     instead or report an error to the application.
@@ -303,15 +308,20 @@ def _offers(attach: Attach | None, outcome: Composite) -> bool:
     return not excludes(source, definition.symbol)
 
 
-def _confirms(case: Case10, session: SessionEnd, number: int, state: object) -> bool:
-    """Whether the sender has settled the delivery, or has chosen this outcome itself."""
+def _may_change(case: Case10, session: SessionEnd, number: int, state: object) -> bool:
+    """Whether the receiver may change the outcome of a delivery to this one.
+
+    The sender has settled the delivery, or has chosen this outcome itself; or what is said of the delivery has
+    no effect any more.
+    """
     theirs = case.peer.sessions.get(int(session.peer_channel))
     if theirs is None:
-        return False
+        return session.state != MAPPED or case.me.closing.received
     delivery = theirs.sent.unsettled.get(number)
     if delivery is None:
         return theirs.sent.settled.cover(number, number)
-    return delivery.state == state
+    link = session.links.get((delivery.link.name, False))
+    return delivery.state == state or not outcome.is_live(case, session, link, delivery)
 
 
 def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> None:
@@ -330,12 +340,12 @@ def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> 
     if state is not None and session.received.stated:
         for number in among(session.received.stated, first, last):
             changed = changes(session.received.stated[number], state)
-            if changed and not _confirms(case, session, number, state):
+            if changed and not _may_change(case, session, number, state):
                 receiver_changes_its_outcome(case, number)
                 break
     if case.found == 0 and (session.received.aborted or isinstance(state, Received)):
         outcome.judge_as_receiver(case, session, body, first, last)
-    if not session.received.held:
+    if not session.received.held or session.state != MAPPED or case.me.closing.received:
         return
     said = outcome_in(state)
     for number in among(session.received.held, first, last):
@@ -364,17 +374,17 @@ def _judge_as_sender(case: Case10, session: SessionEnd, body: Disposition) -> No
             settled_again(case, session.sent.settled, first, last)
     named = case.me.named(session, body)
     if state is not None:
-        _judge_states(case, state, named)
+        _judge_states(case, session, state, named)
     if case.found == 0 and (state is not None or not named):
         outcome.judge_as_sender(case, session, body, named)
 
 
-def _judge_states(case: Case10, state: object, named: list[Delivery]) -> None:
+def _judge_states(case: Case10, session: SessionEnd, state: object, named: list[Delivery]) -> None:
     for delivery in named:
         if isinstance(state, Received):
             resuming.received_state_from_sender(case)
             return
-        if changes(delivery.state, state):
+        if changes(delivery.state, state) and outcome.is_live(case, session, delivery.link, delivery):
             sender_changes_its_outcome(case, delivery)
             return
 
