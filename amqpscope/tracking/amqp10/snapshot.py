@@ -83,8 +83,8 @@ class OnSession:
     """What is on its way to one end of a session.
 
     channel: on which the peer sends. begin: what answers this end's, if that is on its way. received: the
-    transfer-id of the peer's that is next once all has arrived. flow: the last with an incoming-window;
-    astray: it says that another transfer is next than does follow.
+    transfer-id of the peer's that is next once all has arrived. flows: those with an incoming-window, each
+    beside whether it says which transfer is next.
     """
 
     def __init__(self, channel: int, session: SessionEnd | None, begin: Begin | None) -> None:
@@ -96,8 +96,7 @@ class OnSession:
             self.received = begin.next_outgoing_id or 0
         elif session is not None:
             self.received = session.incoming.next_id
-        self.flow: Flow | None = None
-        self.astray: bool = False
+        self.flows: list[tuple[Flow, bool]] = []
         self.ended: bool = False
         self.settled: list[Disposition] = []
         # The peer's handles as far as they change; its links by name and whether this end sends on them.
@@ -128,13 +127,13 @@ class OnSession:
         if isinstance(body, Transfer):
             self.received += 1
         elif isinstance(body, Flow):
-            if body.incoming_window is not None:
-                self.flow = body
-                self.astray = False
+            right = True
             if body.next_outgoing_id is not None:
                 following = nearest(body.next_outgoing_id, self.received)
-                self.astray = self.astray or following != self.received
+                right = following == self.received
                 self.received = max(following, self.received)
+            if body.incoming_window is not None:
+                self.flows.append((body, right))
             if body.handle is not None:
                 on = self.link(body.handle)
                 if on is not None:
@@ -331,7 +330,6 @@ def _session_end(session: SessionEnd, way: Amqp10InFlight) -> SessionEndSnapshot
     state = session.state
     begin = session.peer_begin
     received = session.incoming.next_id
-    flow: Flow | None = None
     if on is not None:
         if session.peer_channel == UNKNOWN:
             state = SESSION.after(state, RECEIVE_BEGIN)
@@ -339,7 +337,6 @@ def _session_end(session: SessionEnd, way: Amqp10InFlight) -> SessionEndSnapshot
         if on.ended:
             state = SESSION.after(state, RECEIVE_END)
         received = on.received
-        flow = on.flow
     snapshot = SessionEndSnapshot(session.channel, state)
     if session.begin is not None:
         snapshot.next_outgoing_id = raw(session.outgoing.next_id)
@@ -348,17 +345,8 @@ def _session_end(session: SessionEnd, way: Amqp10InFlight) -> SessionEndSnapshot
     if begin is not None:
         snapshot.next_incoming_id = raw(received)
     bound: i64 = UNKNOWN
-    if on is not None and flow is not None and flow.incoming_window is not None:
-        bound = session.outgoing.initial_id
-        if flow.next_incoming_id is not None:
-            bound = nearest(flow.next_incoming_id, session.outgoing.next_id)
-        bound += flow.incoming_window
-        if on.astray:
-            # A wrong flow need not be obeyed.
-            if len(session.outgoing.limits) > 0:
-                bound = max(bound, session.outgoing.limits.largest())
-            elif begin is not None and begin.incoming_window is not None:
-                bound = max(bound, session.outgoing.initial_id + begin.incoming_window)
+    if on is not None and len(on.flows) > 0:
+        bound = _window_of(session, on, begin)
     elif len(session.outgoing.limits) > 0:
         bound = session.outgoing.limits.newest()
         if bound < UNBASED // 2:
@@ -368,6 +356,38 @@ def _session_end(session: SessionEnd, way: Amqp10InFlight) -> SessionEndSnapshot
     if bound != UNKNOWN:
         snapshot.window = max(bound - session.outgoing.next_id, 0)
     return snapshot
+
+
+def _window_of(session: SessionEnd, on: OnSession, begin: Begin | None) -> i64:
+    """The first transfer-id beyond the window that the flows leave which are on their way.
+
+    As `OutgoingTransfers.receive_flow` takes them.
+    """
+    outgoing = session.outgoing
+    known = outgoing.begin_known
+    largest: i64 = UNKNOWN
+    if len(outgoing.limits) > 0:
+        largest = outgoing.limits.largest()
+    elif begin is not None and begin.incoming_window is not None:
+        largest = outgoing.initial_id + begin.incoming_window
+    if on.begin is not None:
+        known = known or on.begin.remote_channel is not None
+    bound: i64 = UNKNOWN
+    for flow, right in on.flows:
+        window: i64 = flow.incoming_window or 0
+        if flow.next_incoming_id is not None:
+            bound = nearest(flow.next_incoming_id, outgoing.next_id) + window
+            if not right:
+                bound = max(bound, largest)
+        else:
+            bound = outgoing.initial_id + window
+            if known:
+                bound = max(bound, largest + window)
+            elif not right:
+                bound = max(bound, largest)
+        known = known or flow.next_incoming_id is not None
+        largest = max(largest, bound)
+    return bound
 
 
 def _add_links(
