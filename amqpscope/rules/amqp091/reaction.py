@@ -30,6 +30,7 @@ def note_violation(case: Case091, kind: str) -> None:
         peer.pending.kind = kind
         peer.pending.end = frame.offset + frame.declared_size
         peer.pending.packet = case.record.packet
+        peer.pending.channel = frame.channel
 
 
 def judge_reaction(case: Case091) -> None:
@@ -42,7 +43,7 @@ def judge_reaction(case: Case091) -> None:
     if isinstance(method, ConnectionCloseOk):
         return  # the connection is over: nobody knows whether the peer would have gone on
     if not isinstance(method, ConnectionClose):
-        if kind != "fatal" and me.knowledge.confirmed(me.pending.end):
+        if kind != "fatal" and me.knowledge.must_of(me.pending.channel) >= me.pending.end:
             # The peer answers a later frame, as if nothing had happened.
             me.pending.kind = "over"
             _reaction(case, kind, 0)
@@ -130,9 +131,10 @@ def too_large_frame_not_refused(case: Case091, code: int) -> None:
     Why it matters: The sender does not learn that its frames are too large, and may fail with another
     receiver.
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer
-    continues, and no frame of the peer proves that the peer has read the faulty frame. The rule is also
-    silent when the capture lacks octets of the other peer. The finding is reported as possible, not as
-    certain, when the peer closes with another reply-code, because the peer may close for another reason.
+    continues, and no frame of the peer on the channel proves that the peer has read the faulty frame. The
+    rule is also silent when the capture lacks octets of the other peer. The finding is reported as possible,
+    not as certain, when the peer closes with another reply-code, because the peer may close for another
+    reason.
     How to mend it: Compare the size of every received frame, header and end octet included, with the
     negotiated frame-max. If a received frame is larger than frame-max, send connection.close with reply-code
     501 (frame-error).
@@ -157,9 +159,10 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     503 (command-invalid) for this fault, and another passage demands 501 (frame-error). RabbitMQ closes the
     connection with reply-code 505 (unexpected-frame).
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer
-    continues, and no frame of the peer proves that the peer has read the faulty frame. The rule is also
-    silent when the capture lacks octets of the other peer. The finding is reported as possible, not as
-    certain, when the peer closes with another reply-code, because the peer may close for another reason.
+    continues, and no frame of the peer on the channel proves that the peer has read the faulty frame. The
+    rule is also silent when the capture lacks octets of the other peer. The finding is reported as possible,
+    not as certain, when the peer closes with another reply-code, because the peer may close for another
+    reason.
     How to mend it: Check the channel number of every received heartbeat frame and every received method of
     the class `connection`. If the channel number is not 0, send connection.close with reply-code 503
     (command-invalid).
@@ -187,9 +190,10 @@ def wrong_content_not_refused(case: Case091, code: int) -> None:
     treat a broken message as an intact message. RabbitMQ closes with reply-code 501 (frame-error) in some
     cases.
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer
-    continues, and no frame of the peer proves that the peer has read the faulty frame. The rule is also
-    silent when the capture lacks octets of the other peer. The finding is reported as possible, not as
-    certain, when the peer closes with another reply-code, because the peer may close for another reason.
+    continues, and no frame of the peer on the channel proves that the peer has read the faulty frame. The
+    rule is also silent when the capture lacks octets of the other peer. The finding is reported as possible,
+    not as certain, when the peer closes with another reply-code, because the peer may close for another
+    reason.
     How to mend it: For each channel, track which frame is due (method, content header or body), and how many
     body octets are missing. If a frame arrives that is not due, send connection.close with reply-code 505
     (unexpected-frame).
@@ -217,9 +221,10 @@ def odd_name_not_refused(case: Case091, code: int) -> None:
     does not check the names, and no known broker checks them. The specification demands reply-code 503
     (syntax error), although the reply-code of syntax-error is 502.
     Silent when: the server may not yet have received the field table. The rule is also silent when the server
-    continues, and no frame of the server proves that the server has read the field table. The rule is also
-    silent when the capture lacks octets of the client. The finding is reported as possible, not as certain,
-    when the server closes with another reply-code, because the server may close for another reason.
+    continues, and no frame of the server on the channel proves that the server has read the field table. The
+    rule is also silent when the capture lacks octets of the client. The finding is reported as possible, not
+    as certain, when the server closes with another reply-code, because the server may close for another
+    reason.
     How to mend it: If strict conformance is required, check the first character of every field name in a
     received table. For an invalid name, send connection.close with reply-code 503 (command-invalid) or
     502 (syntax-error). If strict conformance is not required, leave the server unchanged.

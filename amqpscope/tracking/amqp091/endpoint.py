@@ -22,6 +22,7 @@ from amqpscope.model.records import CLIENT, FrameRecord, FrameRef
 from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.inbox import Arrival, Recipient
+from amqpscope.tracking.knowledge import CONNECTION
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.message import Amqp091Message
@@ -125,6 +126,9 @@ class PendingReaction:
         # The offset behind the offending frame in the other peer's stream, and its packet.
         self.end: i64 = 0
         self.packet: i64 = 0
+        # The channel of that frame. Brokers give each channel a process of its own: what was read on another
+        # one proves nothing of it.
+        self.channel: i64 = 0
 
 
 class Disorder:
@@ -330,7 +334,15 @@ class Endpoint091(Recipient):
     # What its frames prove
 
     def prove(self, record: FrameRecord) -> None:
-        """Draw from a frame of this endpoint which part of the peer's stream it must have processed."""
+        """Draw from a frame of this endpoint which part of the peer's stream it must have processed.
+
+        It counts for the frame's channel, and for the connection as a whole.
+        """
+        self.knowledge.of(record.frame.channel)
+        self._prove(record)
+        self.knowledge.of(CONNECTION)
+
+    def _prove(self, record: FrameRecord) -> None:
         frame = record.frame
         body = frame.body
         if not isinstance(body, Method) or isinstance(body, UnknownMethod):
@@ -372,7 +384,7 @@ class Endpoint091(Recipient):
         return (
             (self.peer, self.whole, int(self.frames), self.misbegun, self.torn),
             tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
-            (self.pending.kind, int(self.pending.end), int(self.pending.packet)),
+            (self.pending.kind, int(self.pending.end), int(self.pending.packet), int(self.pending.channel)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could), int(self.broken_at)),
             self.silences,
             (int(self.tuned_time), int(self.blocked_time), int(self.returning)),
@@ -389,7 +401,8 @@ class Endpoint091(Recipient):
         endpoint.torn = torn
         endpoint.misbegun = misbegun
         opening, unfinished = spots
-        endpoint.pending.kind, endpoint.pending.end, endpoint.pending.packet = pending_error
+        due = endpoint.pending
+        due.kind, due.end, due.packet, due.channel = pending_error
         endpoint.opening = None if opening is None else FrameRef.load(opening)
         endpoint.unfinished = None if unfinished is None else FrameRef.load(unfinished)
         endpoint.whole, endpoint.frames = whole, frames
