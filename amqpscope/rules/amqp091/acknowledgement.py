@@ -253,17 +253,19 @@ def ack_of_delivery_without_acks(case: Case091, tag: int, certainty: i64 = CERTA
     requests
     Why it matters: With no-ack, a delivery counts as settled as soon as the server has sent the delivery. The
     server closes the channel because of the unexpected acknowledgement.
-    Silent when: the capture lacks octets that were sent on the channel before the acknowledgement.
+    Silent when: the capture lacks octets that were sent on the channel before the acknowledgement. The rule
+    reports the fault only once per connection.
     Possible because: The acknowledgement has the multiple bit and covers earlier deliveries, too. Servers
     other than RabbitMQ accept such an acknowledgement.
     How to mend it: Send no basic.ack, basic.reject or basic.nack for deliveries requested with no-ack. If the
     application wants to acknowledge, leave no-ack unset in basic.consume or basic.get.
     """
-    case.report(
+    case.report_once(
         B_ACK_NOACK,
         f"the server sent delivery-tag {tag} with no-ack, so the client must not acknowledge this delivery",
         certainty,
         {"delivery_tag": tag},
+        kind="certain" if certainty == CERTAIN else "possible",
     )
 
 

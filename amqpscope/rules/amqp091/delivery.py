@@ -207,9 +207,9 @@ def more_than_the_window(
     meaning of `global` and in the specification's meaning (false means the channel, true means the
     connection). The rule ignores consumers that existed before a basic.qos with `global`, because RabbitMQ
     still sends them messages that its queues had already assigned to them. After an acknowledgement with an
-    unknown delivery-tag, the rule reports nothing more on the channel. The finding is reported as possible,
-    not as certain, when the server may not yet have read the newest basic.qos, or may apply the
-    prefetch-count of the channel to each consumer.
+    unknown delivery-tag, the rule reports nothing more on the channel. The rule reports the fault only once
+    per connection. The finding is reported as possible, not as certain, when the server may not yet have read
+    the newest basic.qos, or may apply the prefetch-count of the channel to each consumer.
     How to mend it: Count the unacknowledged deliveries for each prefetch-count, and reduce the count only
     when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """
@@ -219,7 +219,8 @@ def more_than_the_window(
         f"prefetch-count is {bound}"
     )
     evidence: dict[str, object] = {"unacknowledged": int(held), "prefetch_count": int(bound)}
-    case.report(B_QOS_COUNT, reason, certainty, evidence, [int(consumer.packet)])
+    kind = "certain" if certainty == CERTAIN else "possible"
+    case.report_once(B_QOS_COUNT, reason, certainty, evidence, [int(consumer.packet)], kind)
 
 
 B_QOS_SIZE: Final = RULES.rule("B-QOS-SIZE", "MUST NOT", "tier A", by="server")
