@@ -503,13 +503,14 @@ class Judge10(Judge):
     def prove_all(self, case: Case10, problems: list[Problem]) -> None:
         """Judge problems of a frame or a message, in the order in which its octets were read.
 
-        Where a value ends at an unknown place, what the octets behind it seem to be follows from that.
+        Where a value ends at an unknown place, what the octets behind it seem to be follows from that. Text
+        with octets that are none may have swallowed the next values.
         """
         lost = False
         for problem in problems:
             if not lost or not problem.code.startswith(_OF_VALUES):
                 self.proved(case, problem)
-            lost = lost or problem.code in SIZE_FAULTS
+            lost = lost or problem.code in SIZE_FAULTS or problem.code in _OF_TEXT
 
     def proved(self, case: Case10, problem: Problem) -> None:
         """Judge a problem that the dissector found by its rule, unless no peer is at fault."""
@@ -643,6 +644,9 @@ class Judge10(Judge):
 
 # The problems of values, of fields, and of a message that does not consist of sections.
 _OF_VALUES: Final = ("T-", "P-", "M-PAYLOAD-WHOLE")
+
+# Those of text whose octets are none.
+_OF_TEXT: Final = ("T-SYM-ASCII", "T-STR-UTF8", "T-STR-UTF16", "T-STR-NO-UTF16")
 
 # The name that a finding about the end of a stream has in place of a frame's name.
 _END: Final = "end of stream"

@@ -328,6 +328,14 @@ def _contains(names: Sequence[str], name: str) -> bool:
     return any(one.removeprefix("\ufeff") == plain for one in names)
 
 
+def _readable(names: Sequence[str]) -> bool:
+    """Whether these can be names of mechanisms, which are ASCII (RFC 4422, section 3.1).
+
+    In the draft of April 2011 they are strings: a wrong format code makes another, legal one of the octets.
+    """
+    return all(name.removeprefix("\ufeff").isascii() for name in names)
+
+
 SA_INIT_OFFERED: Final = RULES.rule("SA-INIT-OFFERED", "MUST", "lower-case", by="client")
 
 
@@ -338,7 +346,8 @@ def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
     Source: security.xml section sasl > SASL Negotiation
     Evidence: the mechanism of sasl-init, and the list in sasl-mechanisms
     Why it matters: The server must refuse the mechanism, so the authentication fails and the connection ends.
-    Silent when: the mechanisms of the server were not captured or cannot be read.
+    Silent when: the mechanisms of the server were not captured or cannot be read, or when another rule
+    reports the sasl-init.
     How to mend it: Choose a mechanism that you support and that the list in sasl-mechanisms contains. If you
     support none of the offered mechanisms, report an error and close the connection. If the mechanism comes
     from a configuration, check whether the server has disabled this mechanism.
@@ -346,7 +355,7 @@ def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
     offered = case.me.sasl.mechanisms
     if offered is None or offered.sasl_server_mechanisms is None or body.mechanism is None:
         return
-    if not case.me.legible:
+    if not case.me.legible or case.found > 0 or not _readable(offered.sasl_server_mechanisms):
         return
     if not _contains(offered.sasl_server_mechanisms, body.mechanism) and offered.sasl_server_mechanisms:
         case.report(
@@ -436,6 +445,8 @@ def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
     if me.sasl.init is None or offered is None or not offered.sasl_server_mechanisms:
         return
     if me.sasl.init.mechanism is None or not me.legible:
+        return
+    if not _readable((*offered.sasl_server_mechanisms, me.sasl.init.mechanism)):
         return
     if _contains(offered.sasl_server_mechanisms, me.sasl.init.mechanism):
         return

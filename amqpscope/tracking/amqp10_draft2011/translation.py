@@ -231,7 +231,9 @@ def _sasl(sent: object) -> Composite | None:
         offered = sent.sasl_server_mechanisms
         if offered is not None:
             # Whether they are strings or symbols the draft's text lost.
-            mechanisms.sasl_server_mechanisms = [Symbol(one) for one in offered if isinstance(one, str)]
+            named = [Symbol(one) for one in offered if isinstance(one, str)]
+            if len(named) == len(offered):
+                mechanisms.sasl_server_mechanisms = named
         return mechanisms
     if isinstance(sent, draft.SaslInit):
         init = SaslInit()
