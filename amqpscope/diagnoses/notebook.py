@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from amqpscope.diagnoses.declaration import Kind
 from amqpscope.diagnoses.limits import Limits
-from amqpscope.limits import MAX_DIAGNOSED
+from amqpscope.limits import MAX_DIAGNOSED, MAX_UNCONFIRMED
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.tracking.clock import ClockStepGuard
 from dissectors.wire import i64
 
 __all__ = ["SECOND", "Heard", "Notebook", "diagnosis", "duration", "side_of_peer"]
@@ -99,6 +100,10 @@ class Notebook:
         # of two taps differ then, so that no time between frames of both sides means anything.
         self.newest: i64 = 0
         self.skewed: bool = False
+        # What lasts is looked at while packets come.
+        self.looking: bool = False
+        # How far the frames confirm a wait.
+        self.pace: ClockStepGuard = ClockStepGuard()
         # The time up to which the capture shows the connection, and the packet that ended it, 0 if none did.
         self.end_time: i64 = 0
         self.end_packet: i64 = 0
@@ -159,7 +164,23 @@ class Notebook:
         heard = self.heard(side).last_time()
         if heard <= since or (not self.end_time and heard < since + least):
             return False
+        if self.passed(since, until) < least:
+            return False
         return self.connection.stalls[int(self.direction(side))].free(since, until) >= least
+
+    def passed(self, since: i64, until: i64) -> i64:
+        """How much of the time from `since` to `until` passed, as far as the clock of the capture is believed.
+
+        It may have been set forward where both peers are silent for long. Of a wait counts what is left without
+        the longest such stretch. The time behind the last frame passes while somebody looks.
+        """
+        seen = until
+        if self.looking:
+            seen = max(since, min(until, self.pace.last))
+        attested = max(self.pace.attested(since, seen), 0)
+        if seen - since - attested > MAX_UNCONFIRMED:
+            return attested + until - seen
+        return until - since
 
     def begin_looking(self, now: i64) -> list[Diagnosis]:
         """What is made from here on is only looked at, as if the capture ended at this time (ns).
@@ -169,6 +190,7 @@ class Notebook:
         made = self.found
         self.found = _NOTHING
         self.end_time = now
+        self.looking = True
         return made
 
     def end_looking(self, made: list[Diagnosis]) -> list[Diagnosis]:
@@ -176,6 +198,7 @@ class Notebook:
         looked = self.found
         self.found = made
         self.end_time = 0
+        self.looking = False
         self.client.segment_time = 0
         self.server.segment_time = 0
         return looked

@@ -200,7 +200,7 @@ class TransportWatch:
         self.client: _Side = _Side()
         self.server: _Side = _Side()
         # How far the frames confirm a silence.
-        self.pace: ClockStepGuard = ClockStepGuard()
+        self.pace: ClockStepGuard = notebook.pace
         # From when on both keep to what they have agreed.
         self.agreed_time: i64 = 0
         # From when on nothing that both do not say is a silence, in ns.

@@ -196,7 +196,8 @@ class ChannelWatch(Watch091):
         seconds = (until - since) / SECOND
         published = self.conversation.published
         published_since = published - self.published_before
-        if seconds < self.notebook.limit(PUBLISHER_BLOCKED) or not published:
+        passed = self.notebook.passed(since, until) / SECOND
+        if passed < self.notebook.limit(PUBLISHER_BLOCKED) or not published:
             return
         left = "" if ended else ", and the connection is still blocked"
         after = f"; meanwhile the client sent {count(published_since, 'publish')}" if published_since else ""

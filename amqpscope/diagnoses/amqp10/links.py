@@ -7,7 +7,7 @@ from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, Miscount, a
 from amqpscope.diagnoses.amqp10.settlement import SETTLEMENT_SLOW, pile_ended, settlement_ended
 from amqpscope.diagnoses.amqp10.watch import Watch10
 from amqpscope.diagnoses.notebook import SECOND, Notebook
-from amqpscope.limits import MAX_NAMED_DELIVERIES
+from amqpscope.limits import MAX_NAMED_DELIVERIES, MAX_UNCONFIRMED
 from amqpscope.model.records import FrameRecord, side_of
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released
@@ -268,7 +268,10 @@ class LinkWatch(Watch10):
                 state.transactional = True
             if answers and held.awaits(delivery):
                 held.settled += 1
-                held.settling.add(record.time - delivery.time, delivery.packet, record.packet)
+                took = record.time - delivery.time
+                if took > MAX_UNCONFIRMED:
+                    took = self.notebook.passed(delivery.time, record.time)
+                held.settling.add(took, delivery.packet, record.packet)
                 if not settles:
                     held.answer(delivery, record.packet, record.time)
             if settles:

@@ -1,0 +1,64 @@
+"""Where the clock of the capturing machine is set forward, or it sleeps, nobody has waited for so long."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+from support.diagnosed import diagnosed
+
+from amqpscope.diagnoses.limits import Limits
+from amqpscope.diagnoses.notebook import SECOND, Notebook
+from amqpscope.limits import MAX_UNCONFIRMED
+from amqpscope.model.records import Connection
+
+DIAGNOSED = Path(__file__).parents[2] / "captures" / "rules" / "diag"
+
+CODES = sorted(path.parent.name for path in DIAGNOSED.glob("*/fine.pcap"))
+
+MOST = 12
+"""Places that are tried in a capture."""
+
+
+def packets(octets: bytes) -> list[bytes]:
+    """The records of a pcap file."""
+    found = []
+    at = 24
+    while at < len(octets):
+        (size,) = struct.unpack_from("<I", octets, at + 8)
+        found.append(octets[at : at + 16 + size])
+        at += 16 + size
+    return found
+
+
+def later(record: bytes, seconds: int) -> bytes:
+    (time,) = struct.unpack_from("<I", record)
+    return struct.pack("<I", time + seconds) + record[4:]
+
+
+def codes(octets: bytes) -> set[str]:
+    # A long silence that a reset ends is called one: nothing tells it from a step of the clock.
+    return {one.code for one in diagnosed(octets)} - {"diag/silence"}
+
+
+@pytest.mark.parametrize("seconds", [600, 3600])
+@pytest.mark.parametrize("code", CODES)
+def test_a_step_of_the_clock_is_no_wait(code: str, seconds: int) -> None:
+    octets = (DIAGNOSED / code / "fine.pcap").read_bytes()
+    assert octets[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1")
+    records = packets(octets)
+    usual = codes(octets)
+    for at in range(1, len(records), max(len(records) // MOST, 1)):
+        stepped = octets[:24] + b"".join(records[:at] + [later(one, seconds) for one in records[at:]])
+        assert codes(stepped) <= usual, at
+
+
+def test_who_looks_for_long_sees_a_wait_all_the_time() -> None:
+    notebook = Notebook(Connection("", 0, 0, bytes(12)), Limits({}))
+    notebook.pace.saw(SECOND)
+    notebook.pace.saw(2 * SECOND)
+    until = 2 * SECOND + 2 * MAX_UNCONFIRMED
+    assert notebook.passed(SECOND, until) == SECOND
+    notebook.begin_looking(until)
+    assert notebook.passed(SECOND, until) == until - SECOND
