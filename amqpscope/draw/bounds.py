@@ -5,6 +5,8 @@ The theory stands at the top of `amqpscope.tracking.knowledge`.
 
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import protocol_of
+from amqpscope.report.ladder_model import Read
+from amqpscope.tracking.knowledge import CONNECTION
 
 __all__ = ["KnownBounds"]
 
@@ -16,13 +18,13 @@ class KnownBounds:
         self._judge = protocol_of(connection.protocol).judge(connection, [], None, None)
         self._judge.believe_log()
 
-    def take(self, record: FrameRecord) -> int:
-        """The next frame. Gives the octets of the other stream that its sender had processed for certain."""
+    def take(self, record: FrameRecord) -> Read:
+        """The next frame. Gives what of the other stream its sender had processed for certain."""
         judge = self._judge
         me, other = judge.endpoint(record.direction), judge.endpoint(1 - record.direction)
         me.catch_up(record.acknowledged, other.sent_end)
         me.prove(record)
-        must = int(me.knowledge.must)
+        read = Read(int(me.knowledge.must_of(CONNECTION)), me.read_of_sessions())
         judge.take(record)
         judge.findings.clear()
-        return must
+        return read

@@ -5,6 +5,7 @@
   const by = (id) => document.getElementById(id);
   const state = { connection: 0, view: "ladder", chosen: -1, zoom: 1, first: 0 };
   const WINDOW = 250; // rows that are in the document at a time
+  const SESSION = ["attach", "flow", "transfer", "disposition", "detach"]; // frames that only their session reads
 
   const seconds = (time) => (time < 0 ? "−" : "+") + (Math.abs(time) / 1e9).toFixed(6);
   const now = () => data.connections[state.connection];
@@ -244,13 +245,20 @@
     if (focus) element.scrollIntoView({ block: "nearest" });
   }
 
+  /** Up to where the sender of the chosen frame had read the other stream for certain, for this row of it. */
+  function proved(chosen, row) {
+    if (!chosen.read || !SESSION.includes(row.name)) return chosen.must;
+    return chosen.read[row.channel] || 0;
+  }
+
   function shade(chosen, at) {
     for (const [row, number] of drawn) {
       const list = by(`row-${number}`).classList;
       const judged = chosen && chosen.acknowledged >= 0 && chosen.offset >= 0 && row.kind === "arrow" &&
         row.behind >= 0 && row.peer !== chosen.peer && number < at;
-      list.toggle("read", Boolean(judged) && row.behind <= chosen.must);
-      list.toggle("known", Boolean(judged) && row.behind > chosen.must && row.behind <= chosen.acknowledged);
+      const must = judged ? proved(chosen, row) : -1;
+      list.toggle("read", Boolean(judged) && row.behind <= must);
+      list.toggle("known", Boolean(judged) && row.behind > must && row.behind <= chosen.acknowledged);
       list.toggle("unknown", Boolean(judged) && row.behind > chosen.acknowledged);
     }
   }

@@ -156,9 +156,11 @@ def _row(row: Row, start: int) -> dict[str, Any]:
         "offset": row.offset,
         "behind": row.behind,
         "acknowledged": row.acknowledged,
-        "must": row.must,
+        "must": row.read.octets,
         "lands": row.lands,
     }
+    if row.read.sessions:
+        found["read"] = {str(channel): end for channel, end in row.read.sessions.items()}
     if row.kind in ("end", "skipped"):
         found["lost"] = True
     if row.link:

@@ -15,7 +15,7 @@ from amqpscope.limits import MAX_DRAWN_ROWS
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.frames_around import FramesAround
-from amqpscope.report.ladder_model import Ladder, LadderBuilder
+from amqpscope.report.ladder_model import Ladder, LadderBuilder, Read
 from amqpscope.report.links import LinkNames
 from amqpscope.tracking.amqp10.identity import Link
 
@@ -88,11 +88,11 @@ class PictureBuilder:
             if key in self._walks:
                 self._walks[key].take(record)
             bounds = self._bounds.get(key)
-            must = -1 if bounds is None else bounds.take(record)
+            read = None if bounds is None else bounds.take(record)
             if not self._wanted.takes(record, link):
                 return
             if near is None:
-                self._add(record, link, must)
+                self._add(record, link, read)
             else:
                 near.add(record, link)
 
@@ -143,7 +143,7 @@ class PictureBuilder:
             self._names.of(record)
             self._add(record, link)
 
-    def _add(self, record: FrameRecord, link: Link | None, must: int = -1) -> None:
+    def _add(self, record: FrameRecord, link: Link | None, read: Read | None = None) -> None:
         key = connection_key(record.connection)
         builder = self._builders.get(key)
         if builder is None:
@@ -157,7 +157,7 @@ class PictureBuilder:
                 most=self._most,
                 fields=self._fields,
             )
-        builder.add(record, link, self._names, must)
+        builder.add(record, link, self._names, read)
 
     def picture(self, whole: bool = True) -> Picture:
         """What was read so far. whole: what is found at no frame has an arrow, else it is left out."""

@@ -19,6 +19,7 @@ Text from the wire enters the model only through `TextRenderer` and `printable`.
 
 from collections import Counter, deque
 from collections.abc import Iterable, Set
+from typing import Final
 
 from amqpscope.limits import MAX_DRAWN_ROWS
 from amqpscope.model.finding import Finding
@@ -33,7 +34,18 @@ from amqpscope.rules.peer_error import FIN, RST
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wording import count
 
-__all__ = ["Arrow", "Fold", "Ladder", "LadderBuilder", "Remark", "Row", "Silence", "ladders", "offset_text"]
+__all__ = [
+    "Arrow",
+    "Fold",
+    "Ladder",
+    "LadderBuilder",
+    "Read",
+    "Remark",
+    "Row",
+    "Silence",
+    "ladders",
+    "offset_text",
+]
 
 _SILENCE = 500_000_000
 """Nanoseconds without a frame that are reported: half a second."""
@@ -53,6 +65,22 @@ _WORTH = 3
 _Place = tuple[str, int, int, str]
 
 
+class Read:
+    """What the sender of a frame had processed of the other stream for certain.
+
+    octets: as many, -1 if that is unknown. sessions: for frames of a session that is read apart from others, up to
+    where, by the channel on which the other peer sends them; empty if `octets` counts for all frames.
+    """
+
+    def __init__(self, octets: int = -1, sessions: dict[int, int] | None = None) -> None:
+        self.octets = octets
+        self.sessions = sessions or {}
+
+
+UNREAD: Final = Read()
+"""Of frames of which nothing is known."""
+
+
 class Arrow:
     """A frame, or an end of a stream. says: what the frame says, without its name. Of an end, it is
     what brought the end: `by FIN`, `by RST`, or empty if unknown.
@@ -61,8 +89,7 @@ class Arrow:
     packet, time (ns since 1970): of the first octet. channel: -1 for none. link: its name, "" for none.
     kind: of the frame, `end` for the end of a stream. offset, behind: where the frame begins and ends in its
     sender's stream. acknowledged: octets of the other stream that the sender had acknowledged, -1 if unknown.
-    must: octets of the other stream that the sender had processed for certain, as its frames show; -1 if
-    unknown. lands: the last row where the frame is known to be still in flight; its own row if none is.
+    read: what of the other stream the sender had processed for certain, as its frames show. lands: the last row where the frame is known to be still in flight; its own row if none is.
     fields: lines with all fields of the frame, if they were asked for.
     """
 
@@ -79,7 +106,7 @@ class Arrow:
         self.offset = -1
         self.behind = -1
         self.acknowledged = -1
-        self.must = -1
+        self.read = UNREAD
         self.lands = -1
         self.findings: list[Finding] = []
 
@@ -240,10 +267,11 @@ class LadderBuilder:
         self._rules: Counter[tuple[str, str]] = Counter()
         self._behind = 0
 
-    def add(self, record: FrameRecord, link: Link | None, names: LinkNames, must: int = -1) -> None:
-        """The next frame. names: has been asked for the link of every record so far. must: see `Arrow`."""
+    def add(self, record: FrameRecord, link: Link | None, names: LinkNames, read: Read | None = None) -> None:
+        """The next frame. names: has been asked for the link of every record so far. read: see `Arrow`."""
         arrow = self._arrow(record, link, names)
-        arrow.must = must
+        if read is not None:
+            arrow.read = read
         for remark in self._undated.pop(arrow.packet, ()):
             remark.time = arrow.time
         if not self._folds:

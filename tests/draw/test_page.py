@@ -10,7 +10,7 @@ import pytest
 from support import amqp10_encode as amqp
 from support.browser import Browser
 from support.commands import amqpscope
-from support.dialogue import Dialogue
+from support.dialogue import RECEIVER, SENDER, Dialogue
 from support.pictures import opened, page_data, planted10
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
@@ -364,3 +364,48 @@ def test_the_text_of_charts_is_never_small(
         assert browser.value(scale) > 0.95
     finally:
         browser.call("Emulation.clearDeviceMetricsOverride")
+
+
+def two_sessions(tmp_path: Path) -> Path:
+    """The client's disposition shows that it has read a transfer of its session; of what came before that on
+    another session it shows nothing.
+    """
+    d = Dialogue()
+    d.opened()
+    for channel in (0, 1):
+        d.client.begin(channel)
+        d.server.begin(channel)
+        d.client.attach(RECEIVER, channel=channel)
+        d.server.attach(SENDER, channel=channel)
+        d.client.flow(channel, handle=0)
+    d.server.transfer(channel=1)
+    d.server.transfer(channel=0)
+    d.client.disposition(0, channel=0)
+    path = tmp_path / "two-sessions.pcap"
+    path.write_bytes(d.pcap())
+    return path
+
+
+def test_what_is_read_is_proved_for_each_session(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = drawn(two_sessions(tmp_path), tmp_path, capsys)
+    rows = page_data(page)["connections"][0]["rows"]
+    other, own = (row for row in rows if row["name"] == "transfer")
+    answer = next(row for row in rows if row["name"] == "disposition")
+    assert (other["channel"], own["channel"]) == (1, 0)
+    assert other["behind"] < own["behind"] == answer["must"] == answer["read"]["0"]
+    assert answer["read"]["1"] < other["behind"]
+
+
+@pytest.mark.chromium
+def test_a_frame_of_another_session_is_not_drawn_as_read(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = drawn(two_sessions(tmp_path), tmp_path, capsys)
+    rows = page_data(page)["connections"][0]["rows"]
+    opened(browser, page)
+    answer = next(number for number, row in enumerate(rows) if row["name"] == "disposition")
+    browser.click(f"#row-{answer}")
+    for number, row in enumerate(rows):
+        if row["name"] == "transfer":
+            shown = browser.value(f"document.getElementById('row-{number}').classList.contains('read')")
+            assert shown == (row["channel"] == 0)

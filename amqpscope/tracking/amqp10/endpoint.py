@@ -345,6 +345,15 @@ class Endpoint10(Receiving):
             return end <= self.knowledge.must_of(CONNECTION)
         return session.channel != UNKNOWN and end <= self.knowledge.must_of(session.channel)
 
+    def read_of_sessions(self) -> dict[int, int]:
+        whole = int(self.knowledge.must_of(CONNECTION))
+        read: dict[int, int] = {}
+        for known in (self.channels.ended, self.sessions):
+            for session in known.values():
+                if session.peer_channel != UNKNOWN and session.channel != UNKNOWN:
+                    read[int(session.peer_channel)] = int(self.knowledge.must_of(session.channel))
+        return {} if all(end == whole for end in read.values()) else read
+
     def session_with(self, peer_channel: int) -> SessionEnd | None:
         """The session on a channel of the peer's, or the last one that was there; None if there was none."""
         session = self.peer_sessions.get(peer_channel)
