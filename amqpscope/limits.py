@@ -684,8 +684,8 @@ MAX_SUMMARY_ERRORS: Final = 256
 MAX_DIAGNOSED: Final = 64
 """Diagnoses of one connection in a summary, of each kind."""
 
-MAX_UNCONFIRMED: Final = 240_000_000_000
-"""Nanoseconds for which neither peer has to say anything, so that a diagnosis believes the clock of the capture:
+MAX_UNATTESTED: Final = 240_000_000_000
+"""Nanoseconds for which neither peer has to say anything, so that a diagnosis believes the capture's clock:
 the longest idle limit of a service that is known, of Azure. A clock that is set forward, or a machine that
 sleeps, is usually off by more."""
 

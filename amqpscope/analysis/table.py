@@ -65,8 +65,8 @@ class _Knock:
 class _Rival:
     """Another connection on the ports of one under way, which is not known to be over: both may be at once.
 
-    places: by the key of a direction, the sequence number of the octet that it sends next there. proved: octets
-    came at such a place, so that nobody can tell which of the two any later segment is of.
+    places: by the key of a direction, the sequence number of the octet that it sends next there. proved:
+    octets came at such a place, so that nobody can tell which of the two any later segment is of.
     """
 
     def __init__(self) -> None:
@@ -157,11 +157,11 @@ class ConnectionTable(SegmentSink):
             self._contest(analysis, rival)
             direction = 0
         if self._rivals:
-            rival = self._rivals.get(analysis.connection.key)
-            if rival is not None and not rival.proved and rival.sends(segment):
+            other = self._rivals.get(analysis.connection.key)
+            if other is not None and not other.proved and other.sends(segment):
                 if segment.seq != analysis.tcp.stream(direction).expected:
-                    rival.proved = True
-                    self._contest(analysis, rival)
+                    other.proved = True
+                    self._contest(analysis, other)
         try:
             analysis.tcp.segment(direction, segment)
         except Exception as error:
@@ -307,10 +307,10 @@ class ConnectionTable(SegmentSink):
             if analysis.tcp.continues(direction, segment.seq):
                 if not segment.flags & _FLAG_RST:
                     del self._knocks[analysis.connection.key]
-                    rival = self._rivals.setdefault(analysis.connection.key, _Rival())
-                    rival.places[syn.key] = int(behind)
+                    ignored = self._rivals.setdefault(analysis.connection.key, _Rival())
+                    ignored.places[syn.key] = int(behind)
                     if syn.ack >= 0:
-                        rival.places[syn.reverse] = syn.ack
+                        ignored.places[syn.reverse] = int(syn.ack)
                     analysis.note(
                         direction,
                         "capture/ignored",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from amqpscope.diagnoses.declaration import Kind
 from amqpscope.diagnoses.limits import Limits
-from amqpscope.limits import MAX_DIAGNOSED, MAX_UNCONFIRMED
+from amqpscope.limits import MAX_DIAGNOSED, MAX_UNATTESTED
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.tracking.clock import ClockStepGuard
@@ -169,16 +169,16 @@ class Notebook:
         return self.connection.stalls[int(self.direction(side))].free(since, until) >= least
 
     def passed(self, since: i64, until: i64) -> i64:
-        """How much of the time from `since` to `until` passed, as far as the clock of the capture is believed.
+        """How much of the time from `since` to `until` passed, as far as the capture's clock is believed.
 
-        It may have been set forward where both peers are silent for long. Of a wait counts what is left without
-        the longest such stretch. The time behind the last frame passes while somebody looks.
+        It may have been set forward where both peers are silent for long. Of a wait counts what is left
+        without the longest such stretch. The time behind the last frame passes while somebody looks.
         """
         seen = until
         if self.looking:
             seen = max(since, min(until, self.pace.last))
         attested = max(self.pace.attested(since, seen), 0)
-        if seen - since - attested > MAX_UNCONFIRMED:
+        if seen - since - attested > MAX_UNATTESTED:
             return attested + until - seen
         return until - since
 

@@ -68,8 +68,8 @@ _Place = tuple[str, int, int, str]
 class Read:
     """What the sender of a frame had processed of the other stream for certain.
 
-    octets: as many, -1 if that is unknown. sessions: for frames of a session that is read apart from others, up to
-    where, by the channel on which the other peer sends them; empty if `octets` counts for all frames.
+    octets: as many, -1 if that is unknown. sessions: for frames of a session that is read apart from others,
+    up to where, by the channel on which the other peer sends them; empty if `octets` counts for all frames.
     """
 
     def __init__(self, octets: int = -1, sessions: dict[int, int] | None = None) -> None:
@@ -89,7 +89,8 @@ class Arrow:
     packet, time (ns since 1970): of the first octet. channel: -1 for none. link: its name, "" for none.
     kind: of the frame, `end` for the end of a stream. offset, behind: where the frame begins and ends in its
     sender's stream. acknowledged: octets of the other stream that the sender had acknowledged, -1 if unknown.
-    read: what of the other stream the sender had processed for certain, as its frames show. lands: the last row where the frame is known to be still in flight; its own row if none is.
+    read: what of the other stream the sender had processed for certain, as its frames show. lands: the last
+    row where the frame is known to be still in flight; its own row if none is.
     fields: lines with all fields of the frame, if they were asked for.
     """
 

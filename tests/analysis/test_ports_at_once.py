@@ -76,7 +76,9 @@ def certain(records: list[Record]) -> Counter[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("seed", range(24))
-@pytest.mark.parametrize(("pair", "near"), [*((pair, False) for pair in FAR), *((pair, True) for pair in NEAR)])
+@pytest.mark.parametrize(
+    ("pair", "near"), [*((pair, False) for pair in FAR), *((pair, True) for pair in NEAR)]
+)
 def test_two_connections_at_once_accuse_nobody_anew(pair: tuple[str, str], near: bool, seed: int) -> None:
     """near: their initial sequence numbers are less than 64 KB apart."""
     random = Random(f"{pair} {seed}")

@@ -10,7 +10,7 @@ from support.diagnosed import diagnosed
 
 from amqpscope.diagnoses.limits import Limits
 from amqpscope.diagnoses.notebook import SECOND, Notebook
-from amqpscope.limits import MAX_UNCONFIRMED
+from amqpscope.limits import MAX_UNATTESTED
 from amqpscope.model.records import Connection
 
 DIAGNOSED = Path(__file__).parents[2] / "captures" / "rules" / "diag"
@@ -58,7 +58,7 @@ def test_who_looks_for_long_sees_a_wait_all_the_time() -> None:
     notebook = Notebook(Connection("", 0, 0, bytes(12)), Limits({}))
     notebook.pace.saw(SECOND)
     notebook.pace.saw(2 * SECOND)
-    until = 2 * SECOND + 2 * MAX_UNCONFIRMED
+    until = 2 * SECOND + 2 * MAX_UNATTESTED
     assert notebook.passed(SECOND, until) == SECOND
     notebook.begin_looking(until)
     assert notebook.passed(SECOND, until) == until - SECOND

@@ -7,7 +7,7 @@ from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, Miscount, a
 from amqpscope.diagnoses.amqp10.settlement import SETTLEMENT_SLOW, pile_ended, settlement_ended
 from amqpscope.diagnoses.amqp10.watch import Watch10
 from amqpscope.diagnoses.notebook import SECOND, Notebook
-from amqpscope.limits import MAX_NAMED_DELIVERIES, MAX_UNCONFIRMED
+from amqpscope.limits import MAX_NAMED_DELIVERIES, MAX_UNATTESTED
 from amqpscope.model.records import FrameRecord, side_of
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released
@@ -269,7 +269,7 @@ class LinkWatch(Watch10):
             if answers and held.awaits(delivery):
                 held.settled += 1
                 took = record.time - delivery.time
-                if took > MAX_UNCONFIRMED:
+                if took > MAX_UNATTESTED:
                     took = self.notebook.passed(delivery.time, record.time)
                 held.settling.add(took, delivery.packet, record.packet)
                 if not settles:

@@ -311,8 +311,8 @@ def _offers(attach: Attach | None, outcome: Composite) -> bool:
 def _may_change(case: Case10, session: SessionEnd, number: int, state: object) -> bool:
     """Whether the receiver may change the outcome of a delivery to this one.
 
-    The sender has settled the delivery, or has chosen this outcome itself; or what is said of the delivery has
-    no effect any more.
+    The sender has settled the delivery, or has chosen this outcome itself; or what is said of the delivery
+    has no effect any more.
     """
     theirs = case.peer.sessions.get(int(session.peer_channel))
     if theirs is None:

@@ -115,8 +115,8 @@ class OutgoingTransfers:
         self.hasty_bare = flow.next_incoming_id is None
         if len(self.limits) > 0:
             if bare:
-                # From where the window of a flow counts that must say so, and does not, only its sender knows:
-                # at most from what this end has sent when it reads the flow.
+                # From where the window of a flow counts that must say so, and does not, only its sender
+                # knows: at most from what this end has sent when it reads the flow.
                 bound = max(bound, self.limits.largest() + flow.incoming_window)
             elif not right:
                 # A wrong flow need not be obeyed.

@@ -8,7 +8,9 @@ from support.judged import judged
 
 def found(d: Dialogue091, rule: str) -> list[tuple[str, int, bool]]:
     while_read, at_end = judged(d.pcap())
-    return [(one.peer, one.packet, one.certain) for one in while_read + at_end if one.rule == f"amqp091/{rule}"]
+    return [
+        (one.peer, one.packet, one.certain) for one in while_read + at_end if one.rule == f"amqp091/{rule}"
+    ]
 
 
 def test_acknowledgements_of_deliveries_that_need_none() -> None:

@@ -17,7 +17,7 @@ LIVE = ("", "detached by both")
 
 
 def leave(d: Dialogue, how: str, other: bool) -> None:
-    """other: whether it is the peer that does not send the disposition which leaves, and leaves the link first."""
+    """other: whether the client leaves, or leaves the link first; else the server."""
     talks = [d.client, d.server] if other else [d.server, d.client]
     if how in ("closed", "closed by both"):
         for peer in talks[: 2 if how == "closed by both" else 1]:
