@@ -279,9 +279,8 @@ def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) ->
     Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that is not the
     name of a known outcome. Another rule, D-RCVMODE-SECOND, reports a receiver that settles a delivery before
     the sender on a link with rcv-settle-mode `second`. The rule is also silent when the link was closed,
-    detached with an error or attached again after the delivery, or when the sender has ended the session or
-    closed the connection. The finding is reported as possible, not as certain, when the sender attached the
-    link again and the receiver may not yet have read the new attach.
+    detached with an error or attached again after the delivery. The finding is reported as possible, not as
+    certain, when the sender attached the link again and the receiver may not yet have read the new attach.
     How to mend it: Read the field `outcomes` of the source in the sender's attach, and send only the listed
     outcomes or the default-outcome. If the application asks for another outcome, send a listed outcome
     instead or report an error to the application.
@@ -345,13 +344,14 @@ def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> 
                 break
     if case.found == 0 and (session.received.aborted or isinstance(state, Received)):
         outcome.judge_as_receiver(case, session, body, first, last)
-    if not session.received.held or session.state != MAPPED or case.me.closing.received:
+    if not session.received.held:
         return
+    over = session.state != MAPPED or case.me.closing.received
     said = outcome_in(state)
     for number in among(session.received.held, first, last):
         link = session.received.held[number]
         case.link = link
-        if body.settled and link.attach is not None and link.attach.rcv_settle_mode == 1:
+        if body.settled and not over and link.attach is not None and link.attach.rcv_settle_mode == 1:
             settled_before_the_sender(case, number, CERTAIN if link.state == ATTACHED else POSSIBLE)
             return
         if isinstance(said, Composite) and not _offers(link.peer_attach, said):
