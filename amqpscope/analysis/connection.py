@@ -58,7 +58,7 @@ from dissectors.wording import count, were
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 38
+_DUMP_VERSION: Final = 39
 
 
 class ConnectionAnalysis(FrameSink):
