@@ -9,13 +9,15 @@ elephant   one connection of one and a half times the size; the memory of Spark'
 
 Each case is measured with each kind of capture that is asked for: `small` is AMQP 1.0, `rabbitmq` AMQP 0-9-1.
 
-What is compared. `check` is a process from start to end that reads the captures one after another (the
-rotated ones with --merge), and so is `pipeline run --engine pool`. A Spark session is a process too, one for
-local[1] and one for local[2], but its start and a first small run are not counted: only
-`analyse(...).write(...)` is, from the listing of the sources to the manifest. "verdicts" writes the tables
-`files` and `findings`, which is what `check` gives; "all tables" writes a row for every frame and delivery
-besides, which is what `read --format ndjson` gives. The rounds are interleaved, and ratios taken within a
-round; see bench.py. Processor time is that of the process and of all below it: with Spark, of the Java, too.
+What is compared. `check` and `pipeline run --engine pool` are processes from start to end. `check` reads
+the captures one after another (the rotated ones with --merge): with diagnoses, as a run with all tables
+makes them, and without, as a run with "verdicts" does (`--format ndjson` has none). A Spark session is a
+process too, one for local[1] and one for local[2], but its start and a first small run are not counted:
+only `analyse(...).write(...)` is, from the listing of the sources to the manifest. "verdicts" writes the
+tables `files` and `findings`, which is what `check --no-diagnoses` gives; "all tables" writes a row for
+every frame and delivery besides, which is what `read --format ndjson` gives. The rounds are interleaved,
+and ratios taken within a round; see bench.py. Processor time is that of the process and of all below it:
+with Spark, of the Java, too.
 
 A worker's memory is what it does not share with the process it was forked from (USS), looked at some twenty
 times a second; for that, these runs take a little longer.
@@ -76,9 +78,12 @@ class Case:
     worker: dict[str, int] = field(default_factory=dict)
 
 
-def _plain(*options: str) -> Way:
-    return Way(
-        "amqpscope check", line=(AMQPSCOPE, "check", "--fail-on", "never", "--format", "ndjson", *options)
+def _checks(*options: str) -> tuple[Way, Way]:
+    """With diagnoses, and without."""
+    line = (AMQPSCOPE, "check", "--fail-on", "never", *options)
+    return (
+        Way("amqpscope check", line=line),
+        Way("amqpscope check --no-diagnoses", line=(*line, "--format", "ndjson")),
     )
 
 
@@ -100,21 +105,21 @@ def cases(wanted: list[str], size: int, folder: Path, kind: str = "small") -> di
     for name in wanted:
         if name == "one":
             alone = _alone(capture(kind, f"{size // 6}", folder))
-            ways = (_plain(), NDJSON, POOL_ALL, POOL_JSON, CHAIN_1_ALL)
+            ways = (*_checks(), NDJSON, POOL_ALL, POOL_JSON, CHAIN_1_ALL)
             found[name] = Case([alone], "directory", ways)
         elif name == "sets":
             part = f"{size // FILES}"
             # A directory is a capture set, so each file has one of its own.
             sources = [_alone(capture(kind, part, folder, seed=n + 1)) for n in range(FILES)]
-            ways = (_plain(), NDJSON, CHAIN_1, CHAIN_2, FLOW_2, POOL_ALL, CHAIN_1_ALL, CHAIN_ALL, FLOW_ALL)
+            ways = (*_checks(), NDJSON, CHAIN_1, CHAIN_2, FLOW_2, POOL_ALL, CHAIN_1_ALL, CHAIN_ALL, FLOW_ALL)
             found[name] = Case(sources, "directory", ways)
         elif name == "rotated":
             rotated = _rotated(capture(kind, f"{size}", folder))
-            ways = (_plain("--merge"), CHAIN_2, FLOW_2, FLOW_ALL)
+            ways = (*_checks("--merge"), CHAIN_2, FLOW_2, FLOW_ALL)
             found[name] = Case([rotated], "directory", ways)
         else:
             alone = _alone(capture(kind, f"{size * 3 // 2}", folder, connections=1))
-            ways = (_plain(), CHAIN_2, FLOW_2, CHAIN_ALL, FLOW_ALL)
+            ways = (*_checks(), CHAIN_2, FLOW_2, CHAIN_ALL, FLOW_ALL)
             found[name] = Case([alone], "directory", ways, watched=True)
     for case in found.values():
         files = [file for source in case.sources for file in source.iterdir()]
