@@ -2,7 +2,7 @@
 
 import gc
 
-__all__ = ["calm_collector", "settle_collector"]
+__all__ = ["calm_collector", "calm_worker", "settle_collector"]
 
 _STATE = {"calm": False}
 """Whether this process is ours, so that its collector may be changed."""
@@ -25,3 +25,10 @@ def settle_collector() -> None:
     """
     if _STATE["calm"]:
         gc.freeze()
+
+
+def calm_worker() -> None:
+    """`calm_collector` in a process that only does tasks. What is loaded by its first one stays."""
+    if not _STATE["calm"]:
+        calm_collector()
+        settle_collector()

@@ -39,9 +39,9 @@ from amqpscope.pipeline.tasks import (
     Index,
     OneTable,
     Refer,
-    SameVersion,
     StagedFiles,
     TaskOutput,
+    WorkerTask,
     carrying,
 )
 from amqpscope.policy.policy import Policy
@@ -353,7 +353,7 @@ def _by_workers(frame: "DataFrame", task: Any, schema: pa.Schema) -> "DataFrame"
     """What comes of a task that is done for each partition of a data frame."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return frame.mapInArrow(SameVersion(task), from_arrow_schema(schema))
+    return frame.mapInArrow(WorkerTask(task), from_arrow_schema(schema))
 
 
 def _explained(error: BaseException) -> BaseException:

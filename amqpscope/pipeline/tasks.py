@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amqpscope import __version__
-from amqpscope.input.garbage import calm_collector
+from amqpscope.input.garbage import calm_collector, calm_worker
 from amqpscope.pipeline import flow
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.chain import read_set
@@ -40,9 +40,9 @@ __all__ = [
     "Index",
     "OneTable",
     "Refer",
-    "SameVersion",
     "StagedFiles",
     "TaskOutput",
+    "WorkerTask",
     "carrying",
 ]
 
@@ -129,8 +129,8 @@ class StagedFiles(TaskOutput):
             yield batch_of(report, REPORT)
 
 
-class SameVersion:
-    """Does a task if the worker has the version of the driver: another one may judge otherwise."""
+class WorkerTask:
+    """Does a task on a worker of Spark if it has the driver's version: another one may judge otherwise."""
 
     def __init__(self, task: Callable[[Batches], Batches]) -> None:
         self._task = task
@@ -141,6 +141,7 @@ class SameVersion:
             raise PipelineError(
                 f"the workers have amqpscope {__version__}, but this machine has amqpscope {self._version}"
             )
+        calm_worker()
         return self._task(batches)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import amqpscope.analysis.connection
+from amqpscope.pipeline.tasks import WorkerTask
 
 
 def test_workers_import_the_same_program(spark: Any) -> None:
@@ -21,3 +22,18 @@ def test_workers_import_the_same_program(spark: Any) -> None:
 
     rows = spark.range(0, 2, 1, 2).mapInArrow(where, "path string").collect()
     assert {row.path for row in rows} == {amqpscope.analysis.connection.__file__}
+
+
+def test_the_collector_of_a_worker_does_not_look_through_what_is_loaded(spark: Any) -> None:
+    """The modules of Spark, Arrow and amqpscope are many objects, and never garbage."""
+
+    def frozen(batches: Any) -> Any:
+        import gc
+
+        import pyarrow as pa
+
+        for _ in batches:
+            yield pa.RecordBatch.from_arrays([pa.array([gc.get_freeze_count()])], ["frozen"])
+
+    rows = spark.range(0, 2, 1, 1).mapInArrow(WorkerTask(frozen), "frozen long").collect()
+    assert all(row.frozen > 10_000 for row in rows)
