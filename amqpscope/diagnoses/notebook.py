@@ -102,8 +102,9 @@ class Notebook:
         self.skewed: bool = False
         # What lasts is looked at while packets come.
         self.looking: bool = False
-        # How far the frames confirm a wait.
+        # How far the frames confirm a wait, and whether a peer has to be heard from time to time.
         self.pace: ClockStepGuard = ClockStepGuard()
+        self.beats: bool = False
         # The time up to which the capture shows the connection, and the packet that ended it, 0 if none did.
         self.end_time: i64 = 0
         self.end_packet: i64 = 0
@@ -171,9 +172,12 @@ class Notebook:
     def passed(self, since: i64, until: i64) -> i64:
         """How much of the time from `since` to `until` passed, as far as the capture's clock is believed.
 
-        It may have been set forward where both peers are silent for long. Of a wait counts what is left
-        without the longest such stretch. The time behind the last frame passes while somebody looks.
+        It may have been set forward where both peers are silent for long, though one of them had to be heard.
+        Of a wait counts what is left without the longest such stretch. The time behind the last frame passes
+        while somebody looks.
         """
+        if not self.beats:
+            return until - since
         seen = until
         if self.looking:
             seen = max(since, min(until, self.pace.last))

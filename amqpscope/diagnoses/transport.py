@@ -245,6 +245,12 @@ class TransportWatch:
         other = server if side == 0 else client
         own.sends(record.packet, time, frame.offset + frame.size, other.acknowledged)
 
+    def agree(self, side: i64, limit: i64, time: i64) -> None:
+        """From this time on a side must be heard at least every so often (ns); 0: it need not."""
+        self.side(side).agreed = limit
+        self.agreed_time = time
+        self.notebook.beats = self.notebook.beats or limit > 0
+
     def side(self, side: i64) -> _Side:
         """What is known of a side."""
         return self.client if side == 0 else self.server

@@ -52,6 +52,5 @@ class Speech091(Speech):
         elif isinstance(body, ConnectionOpenOk):
             watch.opened = watch.opened or side == 1
         elif isinstance(body, ConnectionTuneOk):
-            watch.client.agreed = body.heartbeat * SECOND
-            watch.server.agreed = body.heartbeat * SECOND
-            watch.agreed_time = time
+            for one in (0, 1):
+                watch.agree(one, body.heartbeat * SECOND, time)

@@ -49,5 +49,4 @@ class Speech10(Speech):
         elif isinstance(body, Open):
             watch.opened = watch.opened or side == 1
             if body.idle_time_out:
-                watch.side(1 - side).agreed = body.idle_time_out * 1_000_000
-                watch.agreed_time = time
+                watch.agree(1 - side, body.idle_time_out * 1_000_000, time)
