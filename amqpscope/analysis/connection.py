@@ -52,7 +52,6 @@ from amqpscope.tracking.summary import ConnectionSummary, load_summary
 from dissectors.detect import UNKNOWN, UNKNOWN_DIALECT
 from dissectors.interface import Assembler, Frame
 from dissectors.limits import RESYNC_WINDOW
-from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 from dissectors.wording import count, were
 
@@ -346,10 +345,6 @@ class ConnectionAnalysis(FrameSink):
             settle_unlogged(frame)
         own = self.first if direction == 0 else self.second
         other = self.second if direction == 0 else self.first
-        if frame.kind == "header":
-            header = frame.body
-            if isinstance(header, ProtocolHeader) and own.begins_anew(header):
-                self.doubt_all()
         record = FrameRecord(connection, direction, first, last, frame)
         if self.stack is not None:
             record.acknowledged = self.heard(direction, record.acknowledged)

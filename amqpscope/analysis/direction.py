@@ -21,7 +21,6 @@ from amqpscope.reassembly.stream import StreamSink
 from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNKNOWN
 from dissectors.foreign import ForeignDecoder
 from dissectors.interface import Assembler, Frame
-from dissectors.protocol_header import ProtocolHeader
 from dissectors.stream_decoder import StreamDecoder
 from dissectors.wire import i64
 
@@ -84,7 +83,6 @@ class DirectionAnalysis(PlainStream):
         self.ended: str = ""
         self.end_packet: i64 = 0
         self.end_time: i64 = 0
-        self.header: i64 = -1  # the protocol id of its newest protocol header, -1 for none
 
     # From reassembly
 
@@ -179,14 +177,6 @@ class DirectionAnalysis(PlainStream):
             self.evidence.thin(decoder.offset + decoder.skipped)
         elif decoder.begun.passed >= 8:
             self.evidence.thin(decoder.offset + decoder.begun.passed)
-
-    def begins_anew(self, header: ProtocolHeader) -> bool:
-        """Whether a protocol header cannot follow on those that this side has sent, and octets are missing
-        before it: then it may be that of another connection.
-        """
-        before = self.header
-        self.header = header.protocol_id
-        return self.stream.gaps.missing > 0 and (before == 0 or before == header.protocol_id)
 
     def is_foreign(self) -> bool:
         """Whether this side speaks no AMQP, on a connection whose other side does."""
@@ -327,7 +317,7 @@ class DirectionAnalysis(PlainStream):
             self.evidence.dump(),
             None if self.assembler is None else self.assembler.dump(),
             (self.ended, int(self.end_packet), int(self.end_time)),
-            (self.foreign, self.dialect, int(self.header)),
+            (self.foreign, self.dialect),
         )
 
     def restore(self, state: tuple[object, ...]) -> None:
@@ -337,7 +327,7 @@ class DirectionAnalysis(PlainStream):
         self.detection = Detection.load(detection, self.sink.dialect())
         self.protocol = self.detection.protocol
         assert isinstance(foreign, tuple)
-        self.foreign, self.dialect, self.header = foreign
+        self.foreign, self.dialect = foreign
         spoken = self.sink.spoken()
         if isinstance(decoder, tuple):
             if self.foreign:
