@@ -50,6 +50,8 @@ class CausalOrder:
         `provenance` has the acknowledgement as an offset that is not settled yet, or UNKNOWN.
         """
         differs: i64 = -1
+        # A keep-alive repeats the last octet as any octet (RFC 9293, section 3.8.4).
+        probe = stop - offset == 1 and stop == own.waiting_end()
         shift: i64 = start - offset
         at: i64 = own.waiting.find(offset)
         while offset < stop:
@@ -61,7 +63,7 @@ class CausalOrder:
                     upto = min(piece.end, stop)
                     if upto > offset:
                         own.count_again(upto - offset)
-                        if kind == DATA and piece.kind == DATA and differs < 0:
+                        if kind == DATA and piece.kind == DATA and differs < 0 and not probe:
                             there = piece.octets[offset - piece.offset : upto - piece.offset]
                             if there != buf[offset + shift : upto + shift]:
                                 differs = offset

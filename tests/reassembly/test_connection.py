@@ -675,6 +675,15 @@ def test_what_is_kept_for_comparison_is_bounded() -> None:
     assert len(str(connection.dump())) < 6 * REASSEMBLY_RECENT_OCTETS
 
 
+def test_keep_alives_contradict_no_octet_that_waits() -> None:
+    wire = opened()
+    late = wire.data(0, 4)
+    wire.data(0, 4)
+    keep_alive = Segment(0, 7, b"\0", 0)
+    recorder, _ = feed([*without(wire.segments, late), keep_alive, late])
+    assert recorder.stream(0) == octets(0, 0, 8) and recorder.codes() == []
+
+
 def test_keep_alives_are_no_retransmissions() -> None:
     wire = opened()
     wire.data(0, 8)
