@@ -9,6 +9,7 @@ from typing import Final
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
+from amqpscope.tracking.knowledge import CONNECTION
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
 from dissectors.amqp091.reply_code import reply_code
 
@@ -30,7 +31,8 @@ def note_violation(case: Case091, kind: str) -> None:
         peer.pending.kind = kind
         peer.pending.end = frame.offset + frame.declared_size
         peer.pending.packet = case.record.packet
-        peer.pending.channel = frame.channel
+        # What the connection as a whole checks is read in the order of the frames, whatever their channel.
+        peer.pending.channel = CONNECTION if kind in ("size", "channel 0") else frame.channel
 
 
 def judge_reaction(case: Case091) -> None:

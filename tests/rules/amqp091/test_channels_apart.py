@@ -34,3 +34,18 @@ def test_an_answer_on_the_channel_does() -> None:
     d.server.channel_open_ok(2)
     d.server.method("queue.declare-ok", 1, queue="q")
     assert reactions(d) == [len(d.capture.packets)]
+
+
+def test_a_heartbeat_on_a_channel_is_read_by_the_connection() -> None:
+    """Channel 7 is not open, and never answers; frames are read in their order all the same."""
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.client.heartbeat(channel=7)
+    d.declare()
+    d.declare()
+    while_read, at_end = judged(d.pcap())
+    assert [one.rule for one in while_read + at_end if one.certain] == [
+        "amqp091/F-CH0-HEARTBEAT",
+        "amqp091/F-CH0-REACT",
+    ]
