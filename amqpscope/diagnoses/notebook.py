@@ -154,7 +154,14 @@ class Notebook:
         return client if side == 0 else 1 - client
 
     def idle(self, side: i64, since: i64, until: i64, seconds: float) -> bool:
-        """Whether a side could have acted for so many seconds, and was there meanwhile.
+        """Whether a side could have acted for so many seconds, as far as the capture's clock is believed, and
+        was there meanwhile.
+        """
+        least: i64 = int(seconds * SECOND)
+        return self.passed(since, until) >= least and self.was_there(side, since, until, seconds)
+
+    def was_there(self, side: i64, since: i64, until: i64, seconds: float) -> bool:
+        """The same of a wait whose length is confirmed.
 
         Of a wait that is over before the connection is, the side has to be heard after so many seconds and
         before the end of the wait: else nobody knows whether the whole conversation paused.
@@ -164,8 +171,6 @@ class Notebook:
             return False
         heard = self.heard(side).last_time()
         if heard <= since or (not self.end_time and heard < since + least):
-            return False
-        if self.passed(since, until) < least:
             return False
         return self.connection.stalls[int(self.direction(side))].free(since, until) >= least
 

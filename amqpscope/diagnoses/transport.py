@@ -349,7 +349,7 @@ class TransportWatch:
         other = 1 - side
         acknowledged = analysis.tcp.stream(notebook.direction(side)).time
         if (
-            not notebook.idle(side, begin, until, least)
+            not notebook.was_there(side, begin, until, least)
             or not notebook.connection.stalls[int(notebook.direction(other))].free(begin, until) >= silent
             or acknowledged <= begin + silent // 2
         ):

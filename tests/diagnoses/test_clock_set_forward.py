@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from scenarios.diagnoses.troubles import channel091
 from support.diagnosed import diagnosed
 
 from amqpscope.diagnoses.limits import Limits
@@ -80,3 +81,20 @@ def test_who_looks_for_long_sees_a_wait_all_the_time() -> None:
     assert notebook.passed(SECOND, until) == SECOND
     notebook.begin_looking(until)
     assert notebook.passed(SECOND, until) == until - SECOND
+
+
+@pytest.mark.parametrize("asleep", [0, 600])
+def test_a_machine_that_sleeps_later_excuses_no_late_heartbeat(asleep: int) -> None:
+    d = channel091(heartbeat=10)
+    for _ in range(60):
+        d.wait(seconds=5)
+        d.server.heartbeat()
+        d.client.acknowledge()
+    for sleep in (0, asleep):
+        d.wait(seconds=sleep)
+        for _ in range(20):
+            d.wait(seconds=5)
+            d.server.heartbeat()
+            d.client.heartbeat()
+    d.goodbye()
+    assert [(one.code, one.seconds // 100) for one in diagnosed(d.pcap())] == [("diag/heartbeat-late", 3)]

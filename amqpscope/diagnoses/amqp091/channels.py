@@ -193,11 +193,10 @@ class ChannelWatch(Watch091):
             return
         packet, since, reason = self.blocked
         self.blocked = None
-        seconds = (until - since) / SECOND
+        seconds = self.notebook.passed(since, until) / SECOND
         published = self.conversation.published
         published_since = published - self.published_before
-        passed = self.notebook.passed(since, until) / SECOND
-        if passed < self.notebook.limit(PUBLISHER_BLOCKED) or not published:
+        if seconds < self.notebook.limit(PUBLISHER_BLOCKED) or not published:
             return
         left = "" if ended else ", and the connection is still blocked"
         after = f"; meanwhile the client sent {count(published_since, 'publish')}" if published_since else ""
