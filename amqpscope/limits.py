@@ -812,6 +812,9 @@ MAX_DRAWN_ROWS: Final = 1_500
 """Frames of a connection that `draw` draws as arrows. The others are folded and counted: nobody looks at
 more, and a browser shows so many at once."""
 
+MAX_DRAWN_SESSIONS: Final = 32
+"""Sessions of a connection of which `draw` says for each row what was read. Of others it says nothing."""
+
 MAX_DRAWN_FINDINGS: Final = 500
 """Findings of a connection that `draw` shows in their places. The others are counted."""
 

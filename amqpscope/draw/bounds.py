@@ -18,13 +18,15 @@ class KnownBounds:
         self._judge = protocol_of(connection.protocol).judge(connection, [], None, None)
         self._judge.believe_log()
 
-    def take(self, record: FrameRecord) -> Read:
-        """The next frame. Gives what of the other stream its sender had processed for certain."""
+    def take(self, record: FrameRecord, asked: bool) -> Read | None:
+        """The next frame. If asked, gives what of the other stream its sender had processed for certain."""
         judge = self._judge
         me, other = judge.endpoint(record.direction), judge.endpoint(1 - record.direction)
         me.catch_up(record.acknowledged, other.sent_end)
         me.prove(record)
-        read = Read(int(me.knowledge.must_of(CONNECTION)), me.read_of_sessions())
+        read: Read | None = None
+        if asked:
+            read = Read(int(me.knowledge.must_of(CONNECTION)), me.read_of_sessions())
         judge.take(record)
         judge.findings.clear()
         return read

@@ -87,9 +87,10 @@ class PictureBuilder:
             link = self._names.of(record)
             if key in self._walks:
                 self._walks[key].take(record)
+            wanted = self._wanted.takes(record, link)
             bounds = self._bounds.get(key)
-            read = None if bounds is None else bounds.take(record)
-            if not self._wanted.takes(record, link):
+            read = None if bounds is None else bounds.take(record, wanted and near is None)
+            if not wanted:
                 return
             if near is None:
                 self._add(record, link, read)

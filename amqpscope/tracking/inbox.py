@@ -96,7 +96,8 @@ class Recipient:
 
     def read_of_sessions(self) -> dict[int, int]:
         """For each channel on which the peer sends in a session that is read apart from others: up to where
-        it has certainly processed the session's frames. Empty where what is proved counts for all frames.
+        it has certainly processed the session's frames. Empty where what is proved counts for all frames. Of
+        many sessions, only some are given.
         """
         return {}
 

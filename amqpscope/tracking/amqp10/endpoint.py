@@ -25,6 +25,7 @@ on a channel in use is ignored, a second attach on a handle replaces the first.
 from typing import Any, Final
 
 from amqpscope.limits import (
+    MAX_DRAWN_SESSIONS,
     MAX_LEFT,
     MAX_LINK_ACCOUNTS,
     MAX_PASSAGES,
@@ -348,10 +349,12 @@ class Endpoint10(Receiving):
     def read_of_sessions(self) -> dict[int, int]:
         whole = int(self.knowledge.must_of(CONNECTION))
         read: dict[int, int] = {}
-        for known in (self.channels.ended, self.sessions):
+        for known in (self.sessions, self.channels.ended):
             for session in known.values():
+                if len(read) >= MAX_DRAWN_SESSIONS:
+                    return read
                 if session.peer_channel != UNKNOWN and session.channel != UNKNOWN:
-                    read[int(session.peer_channel)] = int(self.knowledge.must_of(session.channel))
+                    read.setdefault(int(session.peer_channel), int(self.knowledge.must_of(session.channel)))
         return {} if all(end == whole for end in read.values()) else read
 
     def session_with(self, peer_channel: int) -> SessionEnd | None:
