@@ -55,6 +55,9 @@ _CHECKPOINT_EVERY = 10
 _LEFT = "delta.deletedFileRetentionDuration"
 """For how long the log of a table says which files have left it."""
 
+_USUAL = {_LEFT: "interval 168 hours"}
+"""Where nothing else is said."""
+
 
 _NOTHING_ELSE = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 """What a commit does beside. A checkpoint comes where it may fail, and what delta-rs deletes of a log by
@@ -112,11 +115,7 @@ class DeltaTables:
         opened = self.open(table, version)
         if opened is None and version is not None:
             raise PipelineError(f"{self._name}/{table}: version {version} of the table is gone")
-        files = [] if opened is None else self._files(table, opened)
-        for file in files:
-            if not _PART.fullmatch(_below(file)):
-                raise PipelineError(f"{self._name}: {file.path!r} is no file that amqpscope has written")
-        return files
+        return [] if opened is None else self._files(table, opened)
 
     def _files(self, table: str, opened: DeltaTable) -> list[LakeFile]:
         version, files = self._known.get(table, (None, []))
@@ -136,6 +135,9 @@ class DeltaTables:
                 LakeFile(table, f"{table}/{path}", rows or 0, octets, first_set or "", last_set or "")
             )
         found.sort()
+        for file in found:
+            if not _PART.fullmatch(_below(file)):
+                raise PipelineError(f"{self._name}: {file.path!r} is no file that amqpscope has written")
         self._known[table] = (opened.version(), found)
         return list(found)
 
@@ -241,16 +243,19 @@ class DeltaTables:
         if opened is None:
             return 0
         with self._explained(table):
+            said = {_LEFT: f"interval {max(hours, 1)} hours"} if often else _USUAL
+            configuration = opened.metadata().configuration
+            # Where the log has said it for a shorter time, it may not know which other files have left.
+            knows = often or {**_USUAL, **configuration}.items() >= _USUAL.items()
             gone = opened.vacuum(
                 hours,
                 dry_run=False,
                 enforce_retention_duration=False,
-                full=True,
+                full=knows,
                 keep_versions=None if version is None else [version],
                 post_commithook_properties=_NOTHING_ELSE,
             )
-            said = {_LEFT: f"interval {max(hours, 1)} hours"}
-            if often and not said.items() <= opened.metadata().configuration.items():
+            if not said.items() <= {**_USUAL, **configuration}.items():
                 opened.update_incremental()
                 opened.alter.set_table_properties(said, post_commithook_properties=_NOTHING_ELSE)
         self._last.pop(table, None)

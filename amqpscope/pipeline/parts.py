@@ -232,7 +232,8 @@ def _is_constant(column: pa.Array | pa.ChunkedArray) -> bool:
     if pa.types.is_dictionary(column.type):
         chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
         return len(chunk.dictionary) == 1
-    if len(column) == 0 or pa.types.is_nested(column.type) or column[0] != column[-1]:
+    kind = column.type
+    if len(column) == 0 or pa.types.is_nested(kind) or pa.types.is_floating(kind) or column[0] != column[-1]:
         return False
     least, greatest = pc.min_max(column).values()
     return bool(least == greatest)
@@ -285,7 +286,7 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
 def _by_partition(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
     """The rows of each date and protocol, and their directory."""
     dates, protocols = batch.column("date"), batch.column("protocol")
-    if _is_constant(dates) and _is_constant(protocols):
+    if batch.num_rows and _is_constant(dates) and _is_constant(protocols):
         return [(_directory(dates[0].as_py(), protocols[0].as_py()), batch)]
     rows: dict[str, list[int]] = {}
     for row, (date, protocol) in enumerate(zip(dates.to_pylist(), protocols.to_pylist(), strict=True)):

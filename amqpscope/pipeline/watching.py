@@ -28,7 +28,7 @@ from amqpscope.pipeline.following import FollowedBatch, Followers
 from amqpscope.pipeline.inputs import CaptureFile, escaped, is_remote, plain
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.rows import RowTerms
-from amqpscope.pipeline.states import States
+from amqpscope.pipeline.states import States, opened
 from amqpscope.policy.policy import Policy
 from amqpscope.protocols import known_dialect
 
@@ -232,12 +232,21 @@ class Watch:
         due = time.monotonic() - self._cleaned > _VACUUM_AFTER
         if self._grown:
             self._grown = False
-            if needless_files(self._lake.anew(), self._followers.open) >= MOST_NEEDLESS:
+            if self._needless():
                 compact_tables(self._lake, self._followers.open)
                 due = due or self._terms.once
         if due and not self._lake.empty():
             self._lake.vacuum(self._terms.keep, often=True)
             self._cleaned = time.monotonic()
+
+    def _needless(self) -> bool:
+        """Whether to put files together is worth it."""
+        lake = self._lake.anew()
+        still = self._followers.open
+        if needless_files(lake, still) < MOST_NEEDLESS:
+            return False
+        # The kept states need files, too; to find these takes longer.
+        return needless_files(lake, still | opened(lake)) >= MOST_NEEDLESS
 
     def _sets(self) -> list[CaptureSet]:
         """The capture sets, of the files that there are."""
