@@ -133,7 +133,7 @@ def too_large_frame_not_refused(case: Case091, code: int) -> None:
     Why it matters: The sender does not learn that its frames are too large, and may fail with another
     receiver.
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer
-    continues, and no frame of the peer on the channel proves that the peer has read the faulty frame. The
+    continues, and no frame of the peer proves that the peer has read the faulty frame. The
     rule is also silent when the capture lacks octets of the other peer. The finding is reported as possible,
     not as certain, when the peer closes with another reply-code, because the peer may close for another
     reason.
@@ -161,7 +161,7 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     503 (command-invalid) for this fault, and another passage demands 501 (frame-error). RabbitMQ closes the
     connection with reply-code 505 (unexpected-frame).
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer
-    continues, and no frame of the peer on the channel proves that the peer has read the faulty frame. The
+    continues, and no frame of the peer proves that the peer has read the faulty frame. The
     rule is also silent when the capture lacks octets of the other peer. The finding is reported as possible,
     not as certain, when the peer closes with another reply-code, because the peer may close for another
     reason.
