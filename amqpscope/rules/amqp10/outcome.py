@@ -255,7 +255,9 @@ def is_live(case: Case10, session: SessionEnd, link: LinkEnd | None, delivery: D
     if link is None or session.state != MAPPED or case.me.closing.received:
         return False
     attachment = link.attachment
-    return not attachment.over() and attachment.packet <= delivery.packet
+    # Where one direction was captured late, the receiver's only attach may stand behind the delivery.
+    again = attachment.times > 1 and attachment.packet > delivery.packet
+    return not attachment.over() and not again
 
 
 def judge_as_sender(case: Case10, session: SessionEnd, body: Disposition, named: list[Delivery]) -> None:
