@@ -109,13 +109,16 @@ class DeltaTables:
 
     def files(self, table: str, version: int | None = None) -> list[LakeFile]:
         """The files of a table, at its last version or an earlier one. PipelineError if others wrote them."""
-        known = self._known.get(table)
-        if known is not None and known[0] == version:
-            return list(known[1])
-        opened = self.open(table, version)
-        if opened is None and version is not None:
-            raise PipelineError(f"{self._name}/{table}: version {version} of the table is gone")
-        return [] if opened is None else self._files(table, opened)
+        known, files = self._known.get(table, (None, []))
+        if version is None or known != version:
+            opened = self.open(table, version)
+            if opened is None and version is not None:
+                raise PipelineError(f"{self._name}/{table}: version {version} of the table is gone")
+            files = [] if opened is None else self._files(table, opened)
+        for file in files:
+            if not _PART.fullmatch(_below(file)):
+                raise PipelineError(f"{self._name}: {file.path!r} is no file that amqpscope has written")
+        return list(files)
 
     def _files(self, table: str, opened: DeltaTable) -> list[LakeFile]:
         version, files = self._known.get(table, (None, []))
@@ -135,9 +138,6 @@ class DeltaTables:
                 LakeFile(table, f"{table}/{path}", rows or 0, octets, first_set or "", last_set or "")
             )
         found.sort()
-        for file in found:
-            if not _PART.fullmatch(_below(file)):
-                raise PipelineError(f"{self._name}: {file.path!r} is no file that amqpscope has written")
         self._known[table] = (opened.version(), found)
         return list(found)
 
