@@ -35,8 +35,8 @@ from amqpscope.protocols import known_dialect
 __all__ = ["Turn", "Watch", "WatchTerms", "WatchedBatch", "not_yet"]
 
 MOST_NEEDLESS = 50
-"""So many files fewer of a table are worth it to put the small files of the lake together, whether one batch
-made them or many, this watch or those before it."""
+"""The small files of the lake are put together when a table then has at least so many files fewer. Earlier
+watches may have made these files, too."""
 
 _VACUUM_AFTER = 600.0
 """Seconds between two deletions of what the lake no longer needs."""

@@ -321,7 +321,7 @@ class _Said:
         return known
 
     def _look_first_at(self, one: "_Properties") -> None:
-        """The oldest of those that are compared with gives way to these."""
+        """Compare with these from now on, in place of the oldest that are compared with."""
         if len(self._recent) < _RECENT:
             self._recent.append(one)
             return

@@ -133,10 +133,9 @@ def too_large_frame_not_refused(case: Case091, code: int) -> None:
     Why it matters: The sender does not learn that its frames are too large, and may fail with another
     receiver.
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer
-    continues, and no frame of the peer proves that the peer has read the faulty frame. The
-    rule is also silent when the capture lacks octets of the other peer. The finding is reported as possible,
-    not as certain, when the peer closes with another reply-code, because the peer may close for another
-    reason.
+    continues, and no frame of the peer proves that the peer has read the faulty frame. The rule is also
+    silent when the capture lacks octets of the other peer. The finding is reported as possible, not as
+    certain, when the peer closes with another reply-code, because the peer may close for another reason.
     How to mend it: Compare the size of every received frame, header and end octet included, with the
     negotiated frame-max. If a received frame is larger than frame-max, send connection.close with reply-code
     501 (frame-error).
@@ -161,10 +160,9 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     503 (command-invalid) for this fault, and another passage demands 501 (frame-error). RabbitMQ closes the
     connection with reply-code 505 (unexpected-frame).
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer
-    continues, and no frame of the peer proves that the peer has read the faulty frame. The
-    rule is also silent when the capture lacks octets of the other peer. The finding is reported as possible,
-    not as certain, when the peer closes with another reply-code, because the peer may close for another
-    reason.
+    continues, and no frame of the peer proves that the peer has read the faulty frame. The rule is also
+    silent when the capture lacks octets of the other peer. The finding is reported as possible, not as
+    certain, when the peer closes with another reply-code, because the peer may close for another reason.
     How to mend it: Check the channel number of every received heartbeat frame and every received method of
     the class `connection`. If the channel number is not 0, send connection.close with reply-code 503
     (command-invalid).
