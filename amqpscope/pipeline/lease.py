@@ -4,9 +4,10 @@
 
 A run is refused while another one has renewed its lease within STALE seconds, by the clock of the file
 system. A run that was killed does not renew it; where this machine can see that its process is gone, the
-next run does not wait. No file system but the local one can create a file only if it is not there, so a run
-writes the file and reads it back; if two runs begin at the same moment, the file names one of them. Before
-a run commits it looks again whether the lease is still its own.
+next run does not wait. A local file system gives a file a second name only if nothing has that name, so of
+two runs that begin at the same moment one is refused. Other file systems cannot do that, nor can a lease
+that is taken over be made so: there a run writes the file, waits, and reads it back, since the file names
+one of the two. Before a run commits it looks again whether the lease is still its own.
 """
 
 import contextlib
@@ -61,8 +62,10 @@ class Lease:
     def take(self, run: str) -> None:
         """Take the lease for this run, and renew it until it is released."""
         self.refuse_if_held(run)
-        self._renew(run)
-        time.sleep(_SETTLED)
+        if not self._link(run):
+            self.refuse_if_held(run)
+            self._renew(run)
+            time.sleep(_SETTLED)
         self._run = run
         self.check()
         self._clear()
@@ -118,6 +121,19 @@ class Lease:
     def _renew(self, run: str) -> None:
         self._write(run)
         self._system.move(self._own(run), self._path)
+
+    def _link(self, run: str) -> bool:
+        """Make this run's file the lease if there is none. Whether that was possible."""
+        if not isinstance(self._system, fs.LocalFileSystem):
+            return False
+        self._write(run)
+        try:
+            os.link(self._own(run), self._path)
+        except OSError:  # there is one, or the file system has no second names
+            return False
+        finally:
+            self._system.delete_file(self._own(run))
+        return True
 
     def _holder(self) -> dict[str, Any]:
         """What the file says; nothing if there is none, or none that can be read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import json
 import os
 import subprocess
@@ -31,6 +32,7 @@ from amqpscope.pipeline.delta import DeltaTables
 from amqpscope.pipeline.engines import duckdb_engine
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.lake_directory import LakeDirectory
+from amqpscope.pipeline.lease import Lease
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.runs import COMPACT, REPLACE, RunNotes
 from amqpscope.pipeline.schemas import TABLES
@@ -444,6 +446,41 @@ class TestLease:
         assert not (tmp_path / "lake").exists()
         second.begin()
         second.abandon()
+
+    def test_at_the_same_moment(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of two that have both seen no lease, the first one has it at once, without a wait."""
+        first, second = Lake(str(tmp_path / "lake")), Lake(str(tmp_path / "lake"))
+        look = Lease.refuse_if_held
+        begun: list[str] = []
+
+        def late(lease: Lease, run: str) -> None:
+            look(lease, run)
+            if not begun:
+                begun.append(run)
+                first.begin()
+
+        monkeypatch.setattr(Lease, "refuse_if_held", late)
+        monkeypatch.setattr("time.sleep", None)
+        with pytest.raises(PipelineError, match="another run writes"):
+            second.begin()
+        first._lease.check()
+        assert {path.name for path in (tmp_path / "lake").iterdir()} == {"_lease.json", "_staging"}
+        first.abandon()
+
+    def test_without_second_names(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where a file cannot have two names, a run waits until another one would have been seen."""
+
+        def refused(*_: object) -> None:
+            raise OSError(errno.EPERM, "Operation not permitted")
+
+        waited: list[float] = []
+        monkeypatch.setattr("os.link", refused)
+        monkeypatch.setattr("time.sleep", waited.append)
+        one = Lake(str(tmp_path / "lake"))
+        one.begin()
+        one._lease.check()
+        assert waited == [lease_of_lakes._SETTLED]
+        one.abandon()
 
     def test_of_a_dead_process(self, tmp_path: Path) -> None:
         """It is taken over at once on the same machine; elsewhere when it was not renewed for a minute."""
