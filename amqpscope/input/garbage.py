@@ -1,11 +1,16 @@
 """Python's collector of cyclic garbage, reported what kind of program this is."""
 
 import gc
+import itertools
 
 __all__ = ["calm_collector", "calm_worker", "settle_collector"]
 
 _STATE = {"calm": False}
 """Whether this process is ours, so that its collector may be changed."""
+
+_TASKS_THAT_LOAD = 3
+_tasks = itertools.count()
+"""How many tasks of a worker may load modules that later ones need, too; tasks that began in this process."""
 
 
 def calm_collector() -> None:
@@ -28,7 +33,10 @@ def settle_collector() -> None:
 
 
 def calm_worker() -> None:
-    """`calm_collector` in a process that only does tasks. What is loaded by its first one stays."""
-    if not _STATE["calm"]:
-        calm_collector()
+    """`calm_collector` where a task begins, in a process that only does tasks.
+
+    What its first tasks have loaded stays. Spark collects garbage after each task, so hardly any is there.
+    """
+    calm_collector()
+    if next(_tasks) < _TASKS_THAT_LOAD:
         settle_collector()

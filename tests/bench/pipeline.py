@@ -206,9 +206,10 @@ def serve(master: str) -> None:
 
     spark = session.start(master, configuration={"spark.driver.memory": "1g"})
     folder = Path(tempfile.mkdtemp(prefix="amqpscope-bench-"))
-    demo = str(Path(__file__).resolve().parents[2] / "captures" / "demo.pcap")
-    for plan in ("chain", "flow"):
-        analyse(spark, [demo] * 2, plan=plan).write(str(folder / "first"))
+    captures = Path(__file__).resolve().parents[2] / "captures"
+    two = [str(captures / name) for name in ("demo.pcap", "amqplib-confirm.pcap")]
+    for plan in ("chain", "flow"):  # a file for each of two workers
+        analyse(spark, two, set_by="file", plan=plan).write(str(folder / "first"))
     print("{}", flush=True)
     try:
         for line in sys.stdin:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import socket
+import stat
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +189,25 @@ def test_an_address_is_shown_without_secrets(master: str) -> None:
         session.start(master)
     assert "X" not in str(caught.value)
     assert "://" in str(caught.value)
+
+
+def test_workers_are_reached_by_files(spark: Any) -> None:
+    """Not by TCP, which would make each task wait; in a directory that nobody else may enter."""
+    folder = Path(spark.sparkContext.getConf().get("spark.python.unix.domain.socket.dir"))
+    assert spark.sparkContext.getConf().get("spark.python.unix.domain.socket.enabled") == "true"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert all(stat.S_ISSOCK(path.stat().st_mode) for path in folder.iterdir())
+    assert list(folder.iterdir())
+
+
+def test_path_too_long_for_a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where temporary files are in a directory with a long path, workers are reached by TCP."""
+    deep = tmp_path / ("d" * 60)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    monkeypatch.setattr("atexit.register", lambda *_, **__: None)
+    assert session._by_files() == {}
+    (folder,) = deep.iterdir()
+    monkeypatch.setattr(session, "_LONGEST_PATH", len(f"{folder}/.01234567-89ab-cdef-0123-456789abcdef.sock"))
+    settings = session._by_files()
+    assert Path(settings["spark.python.unix.domain.socket.dir"]).parent == deep
