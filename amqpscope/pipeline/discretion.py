@@ -33,6 +33,9 @@ _LOGIN: Final = re.compile(
 class Discreet(Censor):
     """Lets no password pass."""
 
+    def concerns(self, of: type) -> bool:
+        return of in (bytes, str, Frame, WaitingOctets) or issubclass(of, Pairs)
+
     def forbids(self, thing: Any) -> bool:
         of = type(thing)
         if of is bytes:
@@ -49,6 +52,9 @@ class Discreet(Censor):
 
     def instead(self, thing: Any) -> Any:
         return thing.without_octets() if type(thing) is RecentOctets else thing
+
+    def may_blacken(self, thing: Any) -> bool:
+        return isinstance(thing, Method | Composite)
 
     def blacken(self, thing: Any, state: dict[str, Any]) -> None:
         for name in _secrets(thing):

@@ -21,6 +21,8 @@ from collections import Counter, OrderedDict, deque
 from types import ModuleType
 from typing import Any, Final, NamedTuple, NoReturn
 
+from amqpscope.pipeline.object_names import Name, ObjectNames
+
 __all__ = ["MODULES", "Censor", "NotKept", "NotLoaded", "dumped", "loaded"]
 
 MODULES: Final = (
@@ -54,12 +56,6 @@ _NOT: Final = (
 """Of these modules none."""
 
 _PLAIN: Final = (tuple, decimal.Decimal, str, int, bytes, float)
-
-_HARMLESS: Final = frozenset((type(None), bool, int, float, list, tuple, dict, set, frozenset))
-"""Types of things that a `Censor` is not asked about. It is asked about what they hold."""
-
-_UNKNOWN: Final = ("", "")
-"""The name of no thing."""
 
 
 class NotKept(Exception):
@@ -109,24 +105,38 @@ class _Output:
 class Censor:
     """Decides what is not written. This one lets everything pass."""
 
+    def concerns(self, of: type) -> bool:
+        """Whether there are things of this type that `forbids` may forbid."""
+        return False
+
     def forbids(self, thing: Any) -> bool:
         """Whether nothing can be written because of this thing."""
         return False
 
+    def look(self, thing: Any) -> None:
+        """Raise NotKept if it forbids a thing."""
+        if self.forbids(thing):
+            raise NotKept("something in it may be a password")
+
     def instead(self, thing: Any) -> Any:
         """What is written in place of an object, of the same class."""
         return thing
+
+    def may_blacken(self, thing: Any) -> bool:
+        """Whether `blacken` may change anything of this object."""
+        return False
 
     def blacken(self, thing: Any, state: dict[str, Any]) -> None:
         """Change what is written of an object's attributes."""
 
 
 class _Form(NamedTuple):
-    """How the objects of a class are written. name: of the class. slots: the attributes that it declares.
-    free: it has others. plain: the class of Python's that it derives from, None if it is none of `_PLAIN`.
+    """How the objects of a class are written. name: of the class, alone in a tuple. slots: the attributes
+    that it declares. free: it has others. plain: the class of Python's that it derives from, None if it is
+    none of `_PLAIN`.
     """
 
-    name: tuple[str, str]
+    name: tuple[Name]
     slots: list[str]
     free: bool
     compiled: bool
@@ -136,21 +146,14 @@ class _Form(NamedTuple):
 class _Pickler(pickle.Pickler):
     """outside: by the identity of a thing that both sides have: its name."""
 
-    def __init__(self, output: _Output, outside: dict[int, tuple[str, str]], censor: "Censor") -> None:
+    def __init__(self, output: _Output, outside: dict[int, Name], censor: Censor) -> None:
         super().__init__(output, 5)
         self._censor = censor
-        # By the identity of things that have no name and need not be asked about: None.
-        self._names: dict[int, tuple[str, str] | None] = {**_constants(), **outside}
+        # It does not lead back here: a pickler in a cycle would keep alive all that it has written.
+        self._names = ObjectNames({**_constants(), **outside}, censor.concerns, censor.look)
+        # Not a method, since that would be slower.
+        setattr(self, "persistent_id", self._names.find)  # noqa: B010
         self._forms: dict[type, _Form] = {}
-
-    def persistent_id(self, thing: Any) -> tuple[str, str] | None:
-        """The name of what belongs to a module, or is outside. Asked of each thing, which may be millions."""
-        name = self._names.get(id(thing), _UNKNOWN)
-        if name is not _UNKNOWN:
-            return name
-        if type(thing) not in _HARMLESS and self._censor.forbids(thing):
-            raise NotKept("something in it may be a password")
-        return None
 
     def reducer_override(self, thing: Any) -> Any:
         """How a thing is written that is none of Python's usual ones."""
@@ -166,6 +169,11 @@ class _Pickler(pickle.Pickler):
             form = self._forms[of] = self._form(thing)
         name, slots, free, compiled, plain = form
         thing = self._censor.instead(thing)
+        if plain is None and not free and not self._censor.may_blacken(thing):
+            try:
+                return _blank, name, tuple([getattr(thing, slot) for slot in slots]), None, None, _fill
+            except AttributeError:
+                pass  # written by their names, without those that it lacks
         state: dict[str, Any] = {}
         for slot in slots:
             try:
@@ -177,13 +185,13 @@ class _Pickler(pickle.Pickler):
         self._censor.blacken(thing, state)
         if plain is None:
             # Compiled classes take a dict: they have a `__setstate__` that sets the attributes in it.
-            return _blank, (name,), state if compiled else (None, state)
+            return _blank, name, state if compiled else (None, state)
         if plain is tuple:
-            return _record, (name, tuple(thing))
+            return _record, (*name, tuple(thing))
         if plain is decimal.Decimal:
-            return _value, (name, str(thing))
+            return _value, (*name, str(thing))
         value: Any = thing
-        return _value, (name, plain(value)), (None, state) if state else None
+        return _value, (*name, plain(value)), (None, state) if state else None
 
     def _form(self, thing: Any) -> _Form:
         """That of a thing's class."""
@@ -192,15 +200,20 @@ class _Pickler(pickle.Pickler):
             raise NotKept(f"holds a {of.__module__}.{of.__qualname__}")
         slots = _slots(of)
         for slot in slots:
-            self._names.setdefault(id(slot), None)
+            self._names.ignore(slot)
         plain = next((one for one in _PLAIN if isinstance(thing, one)), None)
         return _Form(
-            (of.__module__, of.__qualname__), slots, hasattr(thing, "__dict__"), _compiled(of), plain
+            ((of.__module__, of.__qualname__),), slots, hasattr(thing, "__dict__"), _compiled(of), plain
         )
 
 
 def _blank(name: tuple[str, str]) -> NoReturn:
     """Stands for `_Unpickler.blank`."""
+    raise NotLoaded
+
+
+def _fill(thing: Any, values: tuple[Any, ...]) -> NoReturn:
+    """Stands for `_Unpickler.fill`."""
     raise NotLoaded
 
 
@@ -219,7 +232,7 @@ def _uuid(octets: bytes) -> NoReturn:
     raise NotLoaded
 
 
-_MADE_BY: Final = (_blank, _record, _value, _uuid, OrderedDict, deque, Counter, datetime.date)
+_MADE_BY: Final = (_blank, _fill, _record, _value, _uuid, OrderedDict, deque, Counter, datetime.date)
 
 
 class _Unpickler(pickle.Unpickler):
@@ -232,12 +245,14 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(io.BytesIO(octets))
         self._outside = outside
         self._classes: dict[tuple[str, str], type] = {}
-        self._made: list[Any] = []
+        self._made: dict[int, Any] = {}  # objects that may lack attributes, by their identity
+        self._slots: dict[type, list[str]] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         """The method for one of `_MADE_BY`."""
         makers = {
             (__name__, "_blank"): self.blank,
+            (__name__, "_fill"): self.fill,
             (__name__, "_record"): self.record,
             (__name__, "_value"): self.value,
             (__name__, "_uuid"): self.uuid,
@@ -260,8 +275,19 @@ class _Unpickler(pickle.Unpickler):
         """An object without attributes."""
         of = self._class(name)
         made = of.__new__(of, ...) if _compiled(of) else object.__new__(of)
-        self._made.append(made)
+        self._made[id(made)] = made
         return made
+
+    def fill(self, thing: Any, values: tuple[Any, ...]) -> None:
+        """Give an object without attributes all that its class declares, in their order."""
+        of = type(thing)
+        names = self._slots.get(of)
+        if names is None:
+            names = self._slots[of] = _slots(of)
+        if self._made.pop(id(thing), None) is not thing or type(values) is not tuple:
+            raise NotLoaded(f"has no {of.__name__}")
+        for name, value in zip(names, values, strict=True):
+            setattr(thing, name, value)
 
     def record(self, name: tuple[str, str], values: tuple[Any, ...]) -> Any:
         """A named tuple."""
@@ -315,7 +341,7 @@ class _Unpickler(pickle.Unpickler):
     def check(self) -> None:
         """Raise NotLoaded if an object lacks an attribute that compiled code takes for granted."""
         slots: dict[type, list[str]] = {}
-        for made in self._made:
+        for made in self._made.values():
             of = type(made)
             names = slots.get(of)
             if names is None:

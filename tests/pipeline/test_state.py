@@ -34,6 +34,7 @@ from amqpscope.pipeline.follower import FollowerTerms, Step
 from amqpscope.pipeline.objects import NotKept, NotLoaded, dumped, loaded
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.tracking.amqp10.credit import NO_CREDIT
+from dissectors.values import Pairs
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
 
@@ -241,6 +242,53 @@ def of(name: tuple[str, str], *values: Any) -> bytes:
 def test_classes_that_are_refused(name: tuple[str, str]) -> None:
     with pytest.raises(NotLoaded, match=f"names {name[0]}"):
         loaded(of(name), {})
+
+
+PAIRS = ("dissectors.values", "Pairs")
+
+
+class Blank:
+    """Pairs without attributes."""
+
+    def __reduce__(self) -> Any:
+        return objects._blank, (PAIRS,)
+
+
+class Filled:
+    """A thing to which a state gives these values."""
+
+    def __init__(self, thing: Any, values: Any) -> None:
+        self.thing, self.values = thing, values
+
+    def __reduce__(self) -> Any:
+        return objects._fill, (self.thing, self.values)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        Filled(Blank(), ()),
+        Filled(Blank(), ((), ())),
+        Filled(Blank(), [()]),
+        Filled(Counter(), ()),
+        Filled([Blank()], ((),)),
+    ],
+    ids=["too few values", "too many values", "no tuple", "not made", "holds one that was made"],
+)
+def test_fillings_that_are_refused(hostile: Filled) -> None:
+    with pytest.raises(NotLoaded):
+        loaded(pickle.dumps(hostile), {})
+
+
+def test_nothing_is_filled_twice() -> None:
+    """Nor is anything that was there before."""
+    unpickler = objects._Unpickler(b"", {})
+    made = unpickler.blank(PAIRS)
+    unpickler.fill(made, (((1, 2),),))
+    assert made.pairs == ((1, 2),)
+    for thing in (made, Pairs(())):
+        with pytest.raises(NotLoaded, match="has no Pairs"):
+            unpickler.fill(thing, ((),))
 
 
 @pytest.mark.parametrize("name", ["SenderCredit", "RULES", "Final", "__builtins__", "no_such_name"])
