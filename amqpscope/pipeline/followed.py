@@ -20,7 +20,7 @@ from amqpscope.pipeline.follower import KEEP, Done, FollowerTerms, Step
 from amqpscope.pipeline.inputs import FIRST_LOOK, CaptureFile
 from amqpscope.pipeline.states import Stored
 
-__all__ = ["FileKey", "Followed", "FollowedFiles", "key_of"]
+__all__ = ["FileKey", "Followed", "FollowedFiles", "end_process", "key_of", "start_process"]
 
 
 class FileKey(NamedTuple):
@@ -129,14 +129,9 @@ class Followed:
         """Whether the state of its last run is written."""
         return bool(self.run) and self.kept == self.run
 
-    def start(self) -> None:
-        """Start the process."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", "from amqpscope.pipeline.follower import main; main()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        )
+    def start(self, process: "subprocess.Popen[bytes] | None" = None) -> None:
+        """Start the process. process: one that was started already, and follows nothing yet."""
+        self._process = process or start_process()
 
     def go_on(self, terms: FollowerTerms) -> str:
         """Let the process go on from the state; gives why it cannot, "" if it can."""
@@ -252,14 +247,28 @@ class Followed:
 
     def close(self) -> None:
         """End the process, and forget it."""
-        self.kill()
-        if self._process is None:
-            return
-        for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):  # what it was not given any more
-                if pipe is not None:
-                    pipe.close()
-        self._process.wait()
+        if self._process is not None:
+            end_process(self._process)
+
+
+def start_process() -> "subprocess.Popen[bytes]":
+    """A new process that can follow a set (see `follower`)."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", "from amqpscope.pipeline.follower import main; main()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
+
+
+def end_process(process: "subprocess.Popen[bytes]") -> None:
+    """End such a process."""
+    process.kill()
+    for pipe in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError):  # what it was not given any more
+            if pipe is not None:
+                pipe.close()
+    process.wait()
 
 
 def _named(before: FollowedFiles, files: Iterable[CaptureFile]) -> list[CaptureFile]:

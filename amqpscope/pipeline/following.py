@@ -19,13 +19,14 @@ missing. Such a set could not be read again, so its state is kept with each batc
 """
 
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from amqpscope.pipeline.appending import Addition
 from amqpscope.pipeline.capture_set import CaptureSet, naming
-from amqpscope.pipeline.followed import Followed, FollowedFiles, key_of
+from amqpscope.pipeline.followed import Followed, FollowedFiles, end_process, key_of, start_process
 from amqpscope.pipeline.follower import Done, FollowerTerms
 from amqpscope.pipeline.inputs import escaped
 from amqpscope.pipeline.lake import Lake
@@ -78,6 +79,7 @@ class Followers:
         self._batches = 0
         self._kept_at = time.monotonic()
         self._kept_for = 0.0  # seconds that it took
+        self._spare: subprocess.Popen[bytes] | None = None  # a process that follows nothing yet
 
     @property
     def open(self) -> frozenset[str]:
@@ -131,7 +133,7 @@ class Followers:
             return None
         if not self._room(states) and not followed.incomplete:
             return None
-        followed.start()
+        self._start(followed)
         why = followed.go_on(FollowerTerms("", states.tables, states.terms, states.tags))
         if why:
             followed.close()
@@ -205,11 +207,23 @@ class Followers:
             own = set(one.files)
             others = frozenset(key_of(file) for file in files[source] if file not in own)
             followed = Followed(one, parts, source, others)
-            followed.start()
+            self._start(followed)
             followed.used = self._batches
             self._followed[source] = followed
             news.append(followed)
         return news, rest
+
+    def expect(self) -> None:
+        """A set was analysed as a whole, and is followed when it changes: its process is started now, so that
+        the batch does not wait for that.
+        """
+        if self._allowed and self._spare is None and len(self._followed) < MAX_FOLLOWERS:
+            self._spare = start_process()
+
+    def _start(self, followed: Followed) -> None:
+        """Start the process of a set."""
+        spare, self._spare = self._spare, None
+        followed.start(spare)
 
     def _room(self, states: States) -> bool:
         """Whether one more can be followed. Those make room that had no news for longest, unless they could
@@ -246,6 +260,9 @@ class Followers:
         """Follow nothing any more."""
         for followed in list(self._followed.values()):
             self._drop(followed)
+        if self._spare is not None:
+            end_process(self._spare)
+            self._spare = None
 
     def fail(self) -> None:
         """A batch was not committed: the processes know more than the lake has. Those that had others before

@@ -220,6 +220,8 @@ class Watch:
         )
         self._grown = True
         self._followers.settle(self._states)
+        if rest and not terms.once:
+            self._followers.expect()
         return Turn(added, batch, tuple(self._said))
 
     def _keep(self) -> None:
