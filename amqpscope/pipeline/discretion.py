@@ -10,7 +10,7 @@ import re
 from typing import Any, Final
 
 from amqpscope.model.passwords import without_password
-from amqpscope.pipeline.objects import Censor
+from amqpscope.pipeline.object_classes import Censor
 from amqpscope.reassembly.recent import RecentOctets
 from amqpscope.reassembly.waiting import DATA, WaitingOctets
 from amqpscope.report.secrets import hides_octets, is_secret_key
@@ -53,8 +53,8 @@ class Discreet(Censor):
     def instead(self, thing: Any) -> Any:
         return thing.without_octets() if type(thing) is RecentOctets else thing
 
-    def may_blacken(self, thing: Any) -> bool:
-        return isinstance(thing, Method | Composite)
+    def changes(self, of: type) -> bool:
+        return of is RecentOctets or issubclass(of, Method | Composite)
 
     def blacken(self, thing: Any, state: dict[str, Any]) -> None:
         for name in _secrets(thing):

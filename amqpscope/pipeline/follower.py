@@ -37,7 +37,9 @@ from amqpscope.pipeline.discretion import Discreet
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import FileResult, Range, RangeReader, file_row, whole
 from amqpscope.pipeline.inputs import CaptureFile, Trouble
-from amqpscope.pipeline.objects import NotKept, NotLoaded, dumped, loaded
+from amqpscope.pipeline.object_classes import NotKept, NotLoaded
+from amqpscope.pipeline.object_reader import loaded
+from amqpscope.pipeline.object_writer import dumped
 from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.rows import Recorder, Rows, RowTerms
 from amqpscope.pipeline.series import add_missing

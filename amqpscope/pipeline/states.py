@@ -25,7 +25,7 @@ from amqpscope.analysis import table
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.inputs import CaptureFile, Trouble, address, escaped
 from amqpscope.pipeline.lake import Lake
-from amqpscope.pipeline.objects import NotLoaded
+from amqpscope.pipeline.object_classes import NotLoaded
 from amqpscope.pipeline.rows import RowTerms
 from amqpscope.pipeline.runs import APPEND, COMPACT
 from amqpscope.pipeline.schemas import TABLES

@@ -25,13 +25,15 @@ from support.tls import Ends
 
 import amqpscope
 import dissectors
-from amqpscope.pipeline import follower, objects
+from amqpscope.pipeline import follower, object_classes, object_reader
 from amqpscope.pipeline import rows as rows_of_tables
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.followed import FollowedFiles
 from amqpscope.pipeline.follower import FollowerTerms, Step
-from amqpscope.pipeline.objects import NotKept, NotLoaded, dumped, loaded
+from amqpscope.pipeline.object_classes import NotKept, NotLoaded
+from amqpscope.pipeline.object_reader import loaded
+from amqpscope.pipeline.object_writer import dumped
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.tracking.amqp10.credit import NO_CREDIT
 from dissectors.values import Pairs
@@ -215,7 +217,7 @@ def of(name: tuple[str, str], *values: Any) -> bytes:
     class Writer(pickle.Pickler):
         def reducer_override(self, thing: Any) -> Any:
             if isinstance(thing, Attack):
-                return objects._blank, (name,)
+                return object_classes.blank, (name,)
             return NotImplemented
 
         def persistent_id(self, thing: Any) -> Any:
@@ -251,7 +253,7 @@ class Blank:
     """Pairs without attributes."""
 
     def __reduce__(self) -> Any:
-        return objects._blank, (PAIRS,)
+        return object_classes.blank, (PAIRS,)
 
 
 class Filled:
@@ -261,7 +263,7 @@ class Filled:
         self.thing, self.values = thing, values
 
     def __reduce__(self) -> Any:
-        return objects._fill, (self.thing, self.values)
+        return object_classes.fill, (self.thing, self.values)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +284,7 @@ def test_fillings_that_are_refused(hostile: Filled) -> None:
 
 def test_nothing_is_filled_twice() -> None:
     """Nor is anything that was there before."""
-    unpickler = objects._Unpickler(b"", {})
+    unpickler = object_reader._Unpickler(b"", {})
     made = unpickler.blank(PAIRS)
     unpickler.fill(made, (((1, 2),),))
     assert made.pairs == ((1, 2),)
@@ -304,7 +306,7 @@ def modules() -> list[Path]:
         root = Path(str(package.__file__)).parent
         for path in root.rglob("*.py"):
             name = ".".join(path.relative_to(root.parent).with_suffix("").parts)
-            if objects._may(name):
+            if object_classes.may(name):
                 found.append(path)
     return found
 
