@@ -223,6 +223,9 @@ class Followers:
     def _start(self, followed: Followed) -> None:
         """Start the process of a set."""
         spare, self._spare = self._spare, None
+        if spare is not None and spare.poll() is not None:
+            end_process(spare)  # it was killed
+            spare = None
         followed.start(spare)
 
     def _room(self, states: States) -> bool:

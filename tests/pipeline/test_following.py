@@ -198,6 +198,34 @@ def test_only_what_is_new_is_read(watched: Watched, tmp_path: Path, monkeypatch:
     assert found is not None and found.batch is None
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_process_is_there_before_it_is_needed(watched: Watched, tmp_path: Path, killed: bool) -> None:
+    """It is started where a set was analysed as a whole, and follows the set that changes next, unless it was
+    killed meanwhile. It ends with the watch.
+    """
+    watch = watched()
+    a, b = tmp_path / "in" / "a", tmp_path / "in" / "b"
+    followers = watch._followers
+    for folder in (a, b):
+        folder.mkdir()
+        (folder / "0.pcap").write_bytes(rotated(NINE, 2)[0])
+    turn(watch)
+    waiting = followers._spare
+    assert waiting is not None and waiting.poll() is None and not processes(watch)
+    if killed:
+        waiting.kill()
+        waiting.wait()
+    (a / "1.pcap").write_bytes(rotated(NINE, 2)[1])
+    turn(watch)
+    assert same_as_one_run(tmp_path)
+    assert (processes(watch) == {str(a): waiting.pid}) == (not killed)
+    assert len(processes(watch)) == 1 and followers._spare is None
+    followers.expect()
+    last = followers._spare
+    watch.close()
+    assert last is not None and last.returncode is not None and followers._spare is None
+
+
 def test_who_is_followed(watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as may be; the one without news for longest makes room."""
     monkeypatch.setattr(following, "MAX_FOLLOWERS", 1)
