@@ -53,8 +53,9 @@ nothing is written. If the command was killed, start it again: no row is lost,
 and no row is added twice.
 
 \b
-Ctrl-C or SIGTERM ends the command after the captures that are being added. A
-second Ctrl-C or SIGTERM ends the command at once, without these captures.
+Ctrl-C or SIGTERM ends the command after the captures that are being added, and
+those that were read since. A second Ctrl-C or SIGTERM ends the command at
+once, without these captures.
 While the command runs, no other command can write to LAKE. All commands can
 read LAKE.
 
@@ -75,6 +76,9 @@ _QUIET_LINE = 60.0
 
 _TRIES = 3
 """How often one look is tried if files are overwritten meanwhile."""
+
+_READ_ON_EVERY = 1.0
+"""Seconds after which files that are followed are read on while the next look is waited for."""
 
 _SLOW = 3
 """A batch that takes so many times the time between two looks is slow."""
@@ -218,8 +222,8 @@ def _close(watched: "Watch") -> None:
 
 
 def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
-    """Look and add until somebody asks to stop. pause: seconds from the beginning of a look to that of the
-    next one, which begins at once if adding took longer.
+    """Look and add until somebody asks to stop, and once more for what was read ahead. pause: seconds from
+    the beginning of a look to that of the next one, which begins at once if adding took longer.
     """
     from amqpscope.pipeline.failure import FilesChanged
 
@@ -228,7 +232,8 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
     slow = 0
     line_at = time.monotonic()
     state = "the lake has no captures yet"
-    while not _STOP.is_set():
+    while not _STOP.is_set() or watched.ahead:
+        last = _STOP.is_set()
         began = time.monotonic()
         tries += 1
         try:
@@ -264,13 +269,25 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
         if time.monotonic() - line_at >= _QUIET_LINE:
             line_at = time.monotonic()
             _print(f"nothing new; {state}{_waiting(watched)}")
-        if _STOP.is_set():
+        if last:
             break
-        watched.care()
-        if (once and not tries) or _STOP.wait(0 if once else max(0, began + pause - time.monotonic())):
+        if not _STOP.is_set():
+            watched.care()
+        if once and not tries:
             break
+        if not once:
+            _wait(watched, began + pause)
     if not batches:
         print(printable(f"{name}: nothing is new{_waiting(watched)}"), flush=True)
+
+
+def _wait(watched: "Watch", until: float) -> None:
+    """Wait until that time, or until somebody asks to stop, and let files be read on meanwhile."""
+    while (left := until - time.monotonic()) > 0:
+        if _STOP.wait(min(left, _READ_ON_EVERY)):
+            return
+        if left > _READ_ON_EVERY:
+            watched.read_on()
 
 
 def _waiting(watched: "Watch") -> str:

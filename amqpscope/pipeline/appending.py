@@ -53,6 +53,7 @@ __all__ = [
     "addition_to",
     "begins_as",
     "day_of",
+    "has_identity",
     "kept_files",
     "shaping_options",
     "tables_to_add",
@@ -444,6 +445,11 @@ def begins_as(file: CaptureFile, identity: str) -> bool:
     its_time, its_octets, _ = file.identity.split("-")
     if its_time != time or int(octets) >= int(its_octets):
         return False
+    return has_identity(file, identity)
+
+
+def has_identity(file: CaptureFile, identity: str) -> bool:
+    """Whether a file begins, now, with the octets that an identity is of, and can be read."""
     try:
         return _has_identity(file, identity)
     except READ_ERRORS:
@@ -451,7 +457,7 @@ def begins_as(file: CaptureFile, identity: str) -> bool:
 
 
 def _has_identity(file: CaptureFile, identity: str) -> bool:
-    """Whether a file begins, now, with the octets that an identity is of. Raises one of READ_ERRORS."""
+    """As `has_identity`. Raises one of READ_ERRORS."""
     _, octets, digest = identity.split("-")
     _, block = first_octets(file)
     return hashlib.sha256(block[: int(octets)]).hexdigest()[:32] == digest

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from amqpscope import __version__
-from amqpscope.pipeline.appending import begins_as
+from amqpscope.pipeline.appending import begins_as, has_identity
 from amqpscope.pipeline.capture_set import CaptureSet, capture_set
 from amqpscope.pipeline.failure import FilesChanged
-from amqpscope.pipeline.follower import KEEP, Done, FollowerTerms, Step
+from amqpscope.pipeline.follower import KEEP, Done, FollowerTerms, ReadOn, Step
 from amqpscope.pipeline.inputs import FIRST_LOOK, CaptureFile
 from amqpscope.pipeline.states import Stored
 
@@ -74,10 +74,10 @@ class Followed:
 
     one: the set, as the batch under way finds it. there: without the files that were deleted since. news:
     without those of which nothing is new. source: the capture set that its files are found in. others: files
-    of that one that belong to another set of the lake. files, octets: that the batch reads. open: paths of
-    the files with open rows. anew: the batch reads all files again, since the state could not be used. run:
-    of the batch. committed: the last one, "" if there is none. kept: the one whose state was written last.
-    over: the set cannot be followed on behind the batch. state: where the process begins.
+    of that one that belong to another set of the lake. octets: that the batch reads. open: paths of the files
+    with open rows. anew: the batch reads all files again, since the state could not be used. run: of the
+    batch. committed: the last one, "" if there is none. kept: the one whose state was written last. over: the
+    set cannot be followed on behind the batch. state: where the process begins.
     """
 
     def __init__(
@@ -98,7 +98,6 @@ class Followed:
         self.committed = ""
         self.kept = ""
         self.over = False
-        self.files = len(one.files)
         self.octets = files.octets
         self.open = opened
         self.used = 0
@@ -107,6 +106,7 @@ class Followed:
         self._state = state
         self._resumed = bool(state)
         self._begun = False
+        self._known = files  # with what the process was asked to read since the last batch
         self._step: tuple[str, str, FollowerTerms] | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -118,6 +118,16 @@ class Followed:
             return None
         others = frozenset(FileKey(*other) for other in stored.others)
         return cls(stored.one, files, stored.source, others, stored.octets, stored.open)
+
+    @property
+    def files(self) -> int:
+        """How many files the batch reads."""
+        return len(self.news.files)
+
+    @property
+    def ahead(self) -> bool:
+        """Whether the process was asked to read on since the last batch."""
+        return self._known is not self._files
 
     @property
     def incomplete(self) -> bool:
@@ -158,30 +168,37 @@ class Followed:
             raise self._failed("") from error
 
     def find(self, found: CaptureSet) -> bool:
-        """Find out what is new in the files of `source`; `files` is 0 if nothing is. False if the process
+        """Find out what is new in the files of `source`, if anything is: see `files`. False if the process
         cannot go on with what is there.
         """
+        looked = self._look(found)
+        if looked is None:
+            return False
+        one, there, files = looked
+        before = {key_of(file) for file in self.one.files}
+        news = tuple(file for file in one.files if key_of(file) not in before)
+        self.octets = files.octets - self._files.octets
+        self.one, self.there, self._files, self._known = one, there, files, files
+        self.news = there._replace(files=news)
+        return True
+
+    def _look(self, found: CaptureSet) -> tuple[CaptureSet, CaptureSet, FollowedFiles] | None:
+        """The set as it is now, and without the files that are gone; None if the process cannot go on."""
         mine = [file for file in found.files if key_of(file) not in self.others]
         there = found._replace(name=self.one.name)
         if len(mine) < len(found.files):
             there = capture_set(self.one.name, mine)
-        there = there._replace(files=tuple(_named(self._files, there.files)))
-        gone = _gone(self._files, there)
+        there = there._replace(files=tuple(_named(self._known, there.files)))
+        gone = _gone(self._known, there)
         one = there
         if gone:
             if there.by_time or there.too_many:
-                return False
+                return None
             one = CaptureSet(there.name, (*gone, *there.files))
         files = FollowedFiles.of(one)
-        if files is None or not _continues(self._files, files):
-            return False
-        before = {key_of(file) for file in self.one.files}
-        news = tuple(file for file in one.files if key_of(file) not in before)
-        self.files = len(news)
-        self.octets = files.octets - self._files.octets
-        self.one, self.there, self._files = one, there, files
-        self.news = there._replace(files=news)
-        return True
+        if files is None or not _continues(self._known, files):
+            return None
+        return one, there, files
 
     def begin(self, staging: str, run: str, terms: FollowerTerms) -> None:
         """Let the process read what is new."""
@@ -206,13 +223,32 @@ class Followed:
             self.begin(*self._step)
             self.anew = True
             self.news = self.one
-            self.files, self.octets = len(self.one.files), self._files.octets
+            self.octets = self._files.octets
             answer = self._answer()
         if not isinstance(answer, Done):
             raise self._failed(str(answer))
         self.open = frozenset(file.path for file in answer.open)
         self.over = answer.over
         return answer
+
+    def read_on(self, found: CaptureSet) -> None:
+        """Let the process read what is new by now, if the last batch is committed. found: as of `find`."""
+        if self.over or self.committed != self.run or not self._begun:
+            return
+        looked = self._look(found)
+        if looked is None or looked[2].read == self._known.read:
+            return  # the next batch finds out
+        files = [file for _, file in looked[2].read]
+        inodes: dict[int, int] = {}
+        with contextlib.suppress(OSError, FilesChanged):
+            for position in range(len(self._known.read) - 1, len(files)):
+                file = files[position]
+                status = os.stat(file.path)
+                if not has_identity(file, file.identity):
+                    return
+                inodes[position] = status.st_ino
+            self._ask(ReadOn(tuple(files), inodes))
+            self._known = looked[2]
 
     def keep(self) -> bytes | str:
         """The state, behind a batch; or why there is none."""

@@ -10,7 +10,9 @@ Final and open rows together are those of one run over all that was read.
 
 The process takes pickled tuples from its standard input: `FollowerTerms`, then a `Step` for each batch, or
 `KEEP` behind one. To a step it answers with a `Done`, to `KEEP` with the octets of its state, or to either
-with the text of an error, on its standard output. It ends with its input.
+with the text of an error, on its standard output. It ends with its input. Between a batch and the next one
+it is given any number of `ReadOn`, which have no answer: it reads then, and so the next batch takes less
+time. The rows wait for that batch.
 
 What it keeps in memory is its *state* (see `states`). One that begins with a state goes on where the process
 was that gave it: it says at once whether it can.
@@ -46,7 +48,7 @@ from amqpscope.pipeline.series import add_missing
 from amqpscope.pipeline.tags import Tags
 from amqpscope.reassembly.recent import NOT_KNOWN
 
-__all__ = ["KEEP", "MAX_STATE", "Done", "FollowerTerms", "Step", "main"]
+__all__ = ["KEEP", "MAX_STATE", "Done", "FollowerTerms", "ReadOn", "Step", "main"]
 
 KEEP: Final = "keep"
 """Asks for the state."""
@@ -54,6 +56,10 @@ KEEP: Final = "keep"
 MAX_STATE: Final = 256 * 1024 * 1024
 """Octets of the largest state that is kept, before compression. A set has more only if very many connections
 are open: then it takes less time to read its files again than to be surprised by the memory."""
+
+
+MAX_AHEAD: Final = 128 * 1024 * 1024
+"""Octets of rows that may wait for the next batch. What comes then is read by the batch."""
 
 
 class FollowerTerms(NamedTuple):
@@ -79,6 +85,15 @@ class Step(NamedTuple):
     staging: str
     stem: str
     complete: bool = True
+
+
+class ReadOn(NamedTuple):
+    """What the next batch will read, as far as it is there by now. files: as of `Step`. inodes: of those that
+    have something new, by their places among `files`: another file may have got the name since.
+    """
+
+    files: tuple[CaptureFile, ...]
+    inodes: dict[int, int]
 
 
 class Done(NamedTuple):
@@ -112,6 +127,26 @@ class _SecretsCameLate(PipelineError):
 _LATE_SECRETS: Final = "a file has secrets of TLS that an earlier connection may have needed"
 
 
+class _Waiting:
+    """Rows that wait for a batch."""
+
+    def __init__(self) -> None:
+        self.octets = 0
+        self._batches: list[tuple[str, pa.RecordBatch]] = []
+
+    def write(self, table: str, batch: pa.RecordBatch) -> None:
+        """As of `PartWriter`."""
+        self._batches.append((table, batch))
+        self.octets += batch.nbytes
+
+    def pass_on(self, writer: PartWriter) -> None:
+        """The batch has begun."""
+        for table, batch in self._batches:
+            writer.write(table, batch)
+        self._batches.clear()
+        self.octets = 0
+
+
 class _FollowedSet:
     """The analysis of a capture set that is not over."""
 
@@ -132,9 +167,13 @@ class _FollowedSet:
         self._counted: Counter[tuple[str, ...]] = Counter()  # of what is final
         self._unable = False  # it was read as a whole, and cannot be followed
         self._complete = True  # as of `Step`
+        self._waiting = _Waiting()
+        self._ahead = False  # it has read on since the last step
 
     def keep(self) -> bytes:
         """The state. NotKept: there can be none."""
+        if self._ahead:
+            raise NotKept("the files were read on since the last batch")
         if self._secrets.given or self._unable:
             raise NotKept("the files have secrets of TLS")
         fates = [[tuple(fate) for fate in fates] for fates in self._fates]
@@ -184,6 +223,8 @@ class _FollowedSet:
             raise PipelineError(_LATE_SECRETS)
         self._complete = step.complete
         final = PartWriter(step.staging, step.stem, self._terms.tags)
+        self._waiting.pass_on(final)
+        self._ahead = False
         files = [file for _, file in step.files]
         first = not self._fates
         try:
@@ -204,6 +245,20 @@ class _FollowedSet:
         counts.update(done.counts)
         return done._replace(final=parts, counts=counts, earlier=earlier)
 
+    def read_on(self, asked: ReadOn) -> None:
+        """Read what is new, until too many rows wait. PipelineError: the set cannot be followed on."""
+        files = list(asked.files)
+        for position in range(max(len(self._fates) - 1, 0), len(files)):
+            inode = asked.inodes.get(position, 0)
+            if (
+                self._unable
+                or self._waiting.octets >= MAX_AHEAD
+                or not (inode and _is(files[position], inode))
+            ):
+                return
+            self._ahead = True
+            self._read(files, position, self._waiting, inode)
+
     def _as_a_whole(self, step: Step) -> Done:
         """All rows of the set, as of one that is not followed: it cannot be, from here on."""
         self._unable = True
@@ -220,22 +275,33 @@ class _FollowedSet:
             rows.counts["allowed", str(number)] += 1
         return Done([], writer.close(), rows.counts, Counter(), True)
 
-    def _read(self, files: list[CaptureFile], position: int, writer: PartWriter) -> None:
-        """Read what is new in a file. The last file may still grow."""
+    def _read(
+        self, files: list[CaptureFile], position: int, writer: PartWriter | _Waiting, inode: int = 0
+    ) -> None:
+        """Read what is new in a file. The last file may still grow. inode: as of `_range`."""
         if position == len(self._fates):
             self._captures.append(files[position].capture)
             self._own.append(files[position].name)
             self._fates.append([])
             self._octets, self._state = 0, None
-        self._range(files[position], position, position < len(files) - 1, writer)
+        self._range(files[position], position, position < len(files) - 1, writer, inode)
 
-    def _range(self, file: CaptureFile, position: int, last: bool, writer: PartWriter) -> None:
-        """Read a file from where it was read up to. last: that is all of it."""
+    def _range(
+        self, file: CaptureFile, position: int, last: bool, writer: PartWriter | _Waiting, inode: int = 0
+    ) -> None:
+        """Read a file from where it was read up to. last: that is all of it. inode: of the file, if another
+        one may have got its name just now.
+        """
+        if file.size < self._octets:
+            raise PipelineError(f"{file.capture}: has fewer octets than were read of it")
         part = Range(self._octets, file.size, self._state, last)
         reader = RangeReader(file, position, part, self._table)
         for _ in reader:
             if os.getppid() != self._parent:
                 os._exit(1)  # nobody waits for the rows any more
+            if inode and not _is(file, inode):
+                raise PipelineError(f"{file.capture}: was replaced when it was read")
+            inode = 0  # it has been opened by now
             self._take()
             self._write(writer, False)
         self._take()
@@ -243,9 +309,11 @@ class _FollowedSet:
         if reader.reader is None or (fate.trouble is not None and fate.trouble.reason != "growing"):
             why = "nothing of it can be read" if fate.trouble is None else fate.trouble.detail
             raise PipelineError(f"{file.capture}: {why}")
+        if reader.fed < part.end - part.start:
+            raise PipelineError(f"{file.capture}: had fewer octets than were to be read")
         if self._missing.asked and self._secrets.given:
             raise _SecretsCameLate(_LATE_SECRETS)
-        self._fates[position].append(fate)
+        self._fates[position] = _together(self._fates[position], fate)
         self._octets = file.size
         kind = "pcapng" if isinstance(reader.reader, PcapngReader) else "pcap"
         self._state = None if last else (kind, reader.reader.dump())
@@ -289,7 +357,7 @@ class _FollowedSet:
             rows.counts["allowed", str(number)] += 1
         return pickle.dumps(Done([], writer.close(), rows.counts, Counter()))
 
-    def _write(self, writer: PartWriter, everything: bool) -> None:
+    def _write(self, writer: PartWriter | _Waiting, everything: bool) -> None:
         for table, batch in self._rows.batches(everything):
             writer.write(table, batch)
 
@@ -300,6 +368,23 @@ def _fate(state: tuple[Any, ...]) -> FileResult:
     return FileResult(
         None if trouble is None else Trouble(*trouble), int(packets), int(segments), list(notes)
     )
+
+
+def _together(fates: list[FileResult], fate: FileResult) -> list[FileResult]:
+    """The results of a file's ranges, with one more: one of all, as far as nothing was wrong."""
+    if not fates or fates[-1].trouble is not None or fate.trouble is not None:
+        return [*fates, fate]
+    before = fates[-1]
+    packets, segments = max(before.packets, fate.packets), max(before.segments, fate.segments)
+    return [*fates[:-1], FileResult(None, packets, segments, before.notes + fate.notes)]
+
+
+def _is(file: CaptureFile, inode: int) -> bool:
+    """Whether a name is still that of this file."""
+    try:
+        return os.stat(file.path).st_ino == inode
+    except OSError:
+        return False
 
 
 def _in_a_fork(work: Any) -> bytes:
@@ -354,10 +439,21 @@ def _serve(questions: BinaryIO, answers: BinaryIO) -> None:
             answer(str(error))
             return
         answer(None)
+    failed = ""
     while True:
         try:
             step = pickle.load(questions)  # noqa: S301
         except EOFError:
+            return
+        if isinstance(step, ReadOn):
+            try:
+                if not failed:
+                    followed.read_on(step)
+            except Exception as error:
+                failed = _reason(error)
+            continue
+        if failed:
+            answer(failed)
             return
         if step == KEEP:
             try:

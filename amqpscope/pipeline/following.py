@@ -5,6 +5,8 @@ second analysis stays in a process of its own (`follower`), and the set is follo
 writes the rows of what is over by then, which stay, and *open* rows, of what is not over: these are replaced
 by the next batch.
 
+Between two batches, the processes read on in what is there by then. The rows wait for the next batch.
+
 What a process holds in memory is its state, which is kept beside the tables (see `states`): the next watch,
 the next run with `--append`, and this watch behind a batch that failed, let a process go on from there.
 Without a state nothing is lost but time: rows and files are committed in one step, so the lake never depends
@@ -85,6 +87,24 @@ class Followers:
     def open(self) -> frozenset[str]:
         """Paths of the files with open rows."""
         return frozenset().union(*(one.open for one in self._followed.values()))
+
+    @property
+    def any(self) -> bool:
+        """Whether any set is followed."""
+        return bool(self._followed)
+
+    @property
+    def ahead(self) -> bool:
+        """Whether any set was read on since its last batch."""
+        return any(one.ahead for one in self._followed.values())
+
+    def read_on(self, sets: Iterable[CaptureSet]) -> None:
+        """Let the processes read what is new by now, so that the next batch takes less time. sets: all that
+        there are.
+        """
+        for one in sets:
+            if one.name in self._followed:
+                self._followed[one.name].read_on(one)
 
     def going_on(
         self, sets: Iterable[CaptureSet], there: frozenset[str], states: States

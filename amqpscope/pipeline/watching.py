@@ -41,6 +41,9 @@ watches may have made these files, too."""
 _VACUUM_AFTER = 600.0
 """Seconds between two deletions of what the lake no longer needs."""
 
+_LOOKS_APART = 20.0
+"""To look what files there are, between two turns, takes at most one part in so many of the time."""
+
 _COMPRESSED = (".gz", ".zst", ".zstd")
 
 Snapshot = dict[str, tuple[int, int, int]]
@@ -133,12 +136,26 @@ class Watch:
         self._states: States | None = None  # of the last turn
         self._said: list[str] = []
         self._policy: Policy | None = None  # of the batch before
+        self._read_on_at = 0.0  # not before
         self._arrivals = Arrivals(terms.lateness, clock, today, terms.once)
 
     @property
     def waiting(self) -> int:
         """How many files wait since the last look."""
         return self._arrivals.waiting
+
+    @property
+    def ahead(self) -> bool:
+        """Whether files were read on since the last turn: the state at the end needs one more turn."""
+        return self._followers.ahead
+
+    def read_on(self) -> None:
+        """Between two turns: read what is new in files that are followed. The next turn has less to do."""
+        began = time.monotonic()
+        if self._terms.lateness or not self._followers.any or began < self._read_on_at:
+            return
+        self._followers.read_on(self._sets())
+        self._read_on_at = began + _LOOKS_APART * (time.monotonic() - began)
 
     def cancel(self) -> None:
         """Let a turn fail that waits for the processes that follow sets, from another thread."""

@@ -26,8 +26,9 @@ from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import FilesChanged, PipelineError
 from amqpscope.pipeline.followed import FollowedFiles
-from amqpscope.pipeline.follower import FollowerTerms, Step
+from amqpscope.pipeline.follower import FollowerTerms, ReadOn, Step
 from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.object_classes import NotKept
 from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.watching import Watch, WatchedBatch
@@ -75,6 +76,21 @@ class Following:
         self._followed = follower._FollowedSet(terms)
         self.final: list[Any] = []
 
+    def read_on(self, inode: int = 0) -> int:
+        """Read on in the files. How many octets of the last one were read by now. inode: as which the files
+        are known, if not as what they are.
+        """
+        (one,) = capture_sets([str(self._folder)])
+        files = FollowedFiles.of(one)
+        if files is not None:
+            inodes = [inode or os.stat(file.path).st_ino for _, file in files.read]
+            self._followed.read_on(ReadOn(tuple(file for _, file in files.read), dict(enumerate(inodes))))
+        return self._followed._octets
+
+    def keep(self) -> bytes:
+        """The state."""
+        return self._followed.keep()
+
     def step(self) -> bool:
         """The next step. False if there is nothing to be read yet."""
         (one,) = capture_sets([str(self._folder)])
@@ -92,17 +108,77 @@ def gathered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follower, "PartWriter", Gathered)
 
 
+@pytest.mark.parametrize("ahead", [False, True], ids=["", "read on"])
 @pytest.mark.parametrize("capture", share(BUNDLED, 25, "followed"), ids=lambda path: path.stem)
-def test_a_file_that_grows(gathered: None, tmp_path: Path, capture: Path) -> None:
+def test_a_file_that_grows(gathered: None, tmp_path: Path, capture: Path, ahead: bool) -> None:
     """It ends in the middle of a record at times, and anywhere in a connection."""
     octets = capture.read_bytes()
     file = tmp_path / capture.name
     random = Random(capture.name)
     followed = Following(tmp_path)
-    for length in (*sorted(random.randrange(40, len(octets)) for _ in range(4)), len(octets)):
+    lengths = sorted(random.randrange(40, len(octets)) for _ in range(12 if ahead else 4))
+    for number, length in enumerate((*lengths, len(octets))):
         file.write_bytes(octets[:length])
-        stepped = followed.step()
+        if ahead and number % 3:
+            assert followed.read_on() in (0, length)
+        else:
+            stepped = followed.step()
     assert stepped
+
+
+def test_what_was_read_on_belongs_to_the_next_step(gathered: None, tmp_path: Path) -> None:
+    """Until then there is no state, since the lake has other rows. No other file of that name is read."""
+    octets = NINE.read_bytes()
+    file = tmp_path / "a.pcap"
+    followed = Following(tmp_path)
+    file.write_bytes(octets[:5000])
+    assert followed.step() and followed.keep()
+    file.write_bytes(octets[:9000])
+    assert followed.read_on(inode=1) == 5000 and followed.keep()
+    assert followed.read_on() == 9000
+    with pytest.raises(NotKept, match="were read on since the last batch"):
+        followed.keep()
+    assert followed.step() and followed.keep()
+
+
+def test_rows_that_wait_are_bounded(gathered: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    octets = NINE.read_bytes()
+    file = tmp_path / "a.pcap"
+    followed = Following(tmp_path)
+    file.write_bytes(octets[:5000])
+    assert followed.step()
+    monkeypatch.setattr(follower, "MAX_AHEAD", 0)
+    file.write_bytes(octets)
+    assert followed.read_on() == 5000
+    assert followed.step()
+
+
+@pytest.mark.parametrize("how", ["replaced", "shorter", "cut"])
+def test_what_was_read_on_was_another_file(
+    gathered: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """The set is given up: what its process knows is wrong."""
+    octets = NINE.read_bytes()
+    file = tmp_path / "a.pcap"
+    followed = Following(tmp_path)
+    file.write_bytes(octets[:5000])
+    assert followed.step()
+    file.write_bytes(octets)
+    if how == "cut":
+        (one,) = capture_sets([str(tmp_path)])
+        file.write_bytes(octets[:7000])
+        with pytest.raises(PipelineError, match="fewer octets than were to be read"):
+            followed._followed.read_on(ReadOn(one.files, {0: file.stat().st_ino}))
+    elif how == "replaced":
+        answers = iter([True, False])
+        monkeypatch.setattr(follower, "_is", lambda *_: next(answers))
+        with pytest.raises(PipelineError, match="was replaced when it was read"):
+            followed.read_on()
+    else:
+        assert followed.read_on() == len(octets)
+        file.write_bytes(octets[:7000])
+        with pytest.raises(PipelineError, match="fewer octets than were read"):
+            followed.step()
 
 
 def rotated(capture: Path, pieces: int) -> list[bytes]:
@@ -128,9 +204,12 @@ def test_files_that_follow_one_another(gathered: None, tmp_path: Path, capture: 
         file = tmp_path / f"{number}.pcap"
         for length in (0, 24, random.randrange(40, len(octets)), len(octets)):
             file.write_bytes(octets[:length])
-            followed.step()
+            if number % 2 or length == 24:
+                followed.read_on()
+            if number != 2 or length != len(octets):
+                followed.step()
         kept.append(len([row for name, row in followed.final if name == "frames"]))
-    assert 0 < kept[0] < kept[1] < kept[2] < kept[3]
+    assert 0 < kept[0] < kept[1] <= kept[2] < kept[3]
 
 
 Watched = Callable[..., Watch]
@@ -579,6 +658,61 @@ def test_a_ring_that_could_not_go_on_at_once(
 
 def fails(*_: object) -> None:
     raise FilesChanged("made up")
+
+
+@pytest.mark.parametrize("close", [False, True])
+def test_files_are_read_on_between_turns(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, close: bool
+) -> None:
+    """From the first batch on that was committed. A watch that ends without another turn keeps no state."""
+    monkeypatch.setattr(following, "_KEEP_SHARE", 1e9)
+    watch = watched()
+    octets = NINE.read_bytes()
+    file = tmp_path / "in" / "a.pcap"
+    lengths = [*range(5000, len(octets), 4000), len(octets)]
+    for number, length in enumerate(lengths):
+        with file.open("ab") as growing:
+            growing.write(octets[growing.tell() : length])
+        watch.read_on()
+        assert watch.ahead == (number > 1)
+        if number % 3 == 2:
+            watch.read_on()  # nothing is new
+        if length < len(octets) and (number % 2 or number < 2):
+            turn(watch)
+            assert not watch.ahead and same_as_one_run(tmp_path)
+    assert watch.ahead
+    if close:
+        assert watch.close() == [
+            f"{tmp_path / 'in'}: no state is kept: the files were read on since the last batch"
+        ]
+        watch = watched()
+    turn(watch)
+    assert same_as_one_run(tmp_path)
+
+
+def test_reading_on_that_fails(watched: Watched, tmp_path: Path) -> None:
+    """The next turn says so, and the one behind it goes on from the state. What was cut is read anew."""
+    watch = watched()
+    octets = NINE.read_bytes()
+    file = tmp_path / "in" / "a.pcap"
+    for length in (5000, 6000):
+        file.write_bytes(octets[:length])
+        turn(watch)
+    (followed,) = watch._followers._followed.values()
+    longer = followed.one.files[0]._replace(size=20000)
+    followed._ask(ReadOn((longer,), {0: file.stat().st_ino}))
+    file.write_bytes(octets[:8000])
+    with pytest.raises(FilesChanged, match="fewer octets than were to be read"):
+        watch.turn()
+    assert turn(watch).octets == 2000 and same_as_one_run(tmp_path)
+    file.write_bytes(octets[:9000])
+    turn(watch)
+    file.write_bytes(octets[:12000])
+    watch.read_on()
+    assert watch.ahead
+    file.write_bytes(octets[:11000])
+    assert turn(watch).whole == 1
+    assert same_as_one_run(tmp_path)
 
 
 def test_a_process_that_was_closed(watched: Watched, tmp_path: Path) -> None:

@@ -47,8 +47,34 @@ def test_a_look_begins_every_so_often_however_long_the_last_one_took(
     looks: list[float], began: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = _Clock(looks)
-    watched: Any = SimpleNamespace(turn=clock.turn, care=lambda: None, waiting=0)
+    read: list[float] = []
+    watched: Any = SimpleNamespace(
+        turn=clock.turn, care=lambda: None, waiting=0, ahead=False, read_on=lambda: read.append(clock.now)
+    )
     monkeypatch.setattr(lake_watch, "_STOP", clock)
     monkeypatch.setattr(lake_watch, "time", clock)
     lake_watch._follow(watched, "lake", EVERY, False)
     assert clock.began == began
+    pauses = [(start + took, until) for start, took, until in zip(began, looks, began[1:], strict=False)]
+    assert read == [at + n for at, until in pauses for n in range(1, int(until - at))]
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_last_look_adds_what_was_read_ahead(ahead: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody asks to stop while the next look is waited for."""
+    clock = _Clock([1.0])
+    watched: Any = SimpleNamespace(care=lambda: None, waiting=0, ahead=False)
+
+    def turn() -> None:
+        watched.ahead = False
+        clock.began.append(clock.now)
+
+    def read_on() -> None:
+        watched.ahead = ahead
+
+    watched.turn, watched.read_on = turn, read_on
+    monkeypatch.setattr(clock, "is_set", lambda: clock.now > 4)
+    monkeypatch.setattr(lake_watch, "_STOP", clock)
+    monkeypatch.setattr(lake_watch, "time", clock)
+    lake_watch._follow(watched, "lake", EVERY, False)
+    assert clock.began == ([0, 5] if ahead else [0])
