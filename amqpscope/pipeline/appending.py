@@ -17,7 +17,6 @@ it. Then the inputs are added as above, but their sets are analysed anew also if
 """
 
 import datetime
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -34,9 +33,10 @@ from amqpscope.pipeline.files import RangeReader, whole
 from amqpscope.pipeline.inputs import (
     READ_ERRORS,
     CaptureFile,
+    begins_with,
     escaped,
     find_inputs,
-    first_octets,
+    has_identity,
     is_remote,
     open_file,
     size_now,
@@ -53,7 +53,6 @@ __all__ = [
     "addition_to",
     "begins_as",
     "day_of",
-    "has_identity",
     "kept_files",
     "shaping_options",
     "tables_to_add",
@@ -448,21 +447,6 @@ def begins_as(file: CaptureFile, identity: str) -> bool:
     return has_identity(file, identity)
 
 
-def has_identity(file: CaptureFile, identity: str) -> bool:
-    """Whether a file begins, now, with the octets that an identity is of, and can be read."""
-    try:
-        return _has_identity(file, identity)
-    except READ_ERRORS:
-        return False
-
-
-def _has_identity(file: CaptureFile, identity: str) -> bool:
-    """As `has_identity`. Raises one of READ_ERRORS."""
-    _, octets, digest = identity.split("-")
-    _, block = first_octets(file)
-    return hashlib.sha256(block[: int(octets)]).hexdigest()[:32] == digest
-
-
 def unchanged(sets: Iterable[CaptureSet]) -> bool:
     """Whether the files on this machine that were read are still those that were found, or longer.
 
@@ -472,7 +456,7 @@ def unchanged(sets: Iterable[CaptureSet]) -> bool:
         if is_remote(file.capture):
             continue
         try:
-            if size_now(file) < file.size or (file.identity and not _has_identity(file, file.identity)):
+            if size_now(file) < file.size or (file.identity and not begins_with(file, file.identity)):
                 return False
         except FileNotFoundError:
             continue

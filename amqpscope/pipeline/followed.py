@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from amqpscope import __version__
-from amqpscope.pipeline.appending import begins_as, has_identity
+from amqpscope.pipeline.appending import begins_as
 from amqpscope.pipeline.capture_set import CaptureSet, capture_set
 from amqpscope.pipeline.failure import FilesChanged
 from amqpscope.pipeline.follower import KEEP, Done, FollowerTerms, ReadOn, Step
-from amqpscope.pipeline.inputs import FIRST_LOOK, CaptureFile
+from amqpscope.pipeline.inputs import FIRST_LOOK, CaptureFile, has_identity
 from amqpscope.pipeline.states import Stored
 
 __all__ = ["FileKey", "Followed", "FollowedFiles", "end_process", "key_of", "start_process"]
@@ -238,17 +238,13 @@ class Followed:
         looked = self._look(found)
         if looked is None or looked[2].read == self._known.read:
             return  # the next batch finds out
-        files = [file for _, file in looked[2].read]
-        inodes: dict[int, int] = {}
+        start = len(self._known.read) - 1
+        files = tuple(file for _, file in looked[2].read[start:])
         with contextlib.suppress(OSError, FilesChanged):
-            for position in range(len(self._known.read) - 1, len(files)):
-                file = files[position]
-                status = os.stat(file.path)
-                if not has_identity(file, file.identity):
-                    return
-                inodes[position] = status.st_ino
-            self._ask(ReadOn(tuple(files), inodes))
-            self._known = looked[2]
+            inodes = tuple(os.stat(file.path).st_ino for file in files)
+            if all(has_identity(file, file.identity) for file in files):
+                self._ask(ReadOn(start, files, inodes))
+                self._known = looked[2]
 
     def keep(self) -> bytes | str:
         """The state, behind a batch; or why there is none."""

@@ -38,7 +38,7 @@ from amqpscope.pipeline.chain import read_set, table_for
 from amqpscope.pipeline.discretion import Discreet
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import FileResult, Range, RangeReader, file_row, whole
-from amqpscope.pipeline.inputs import CaptureFile, Trouble
+from amqpscope.pipeline.inputs import CaptureFile, Trouble, has_identity
 from amqpscope.pipeline.object_classes import NotKept, NotLoaded
 from amqpscope.pipeline.object_reader import loaded
 from amqpscope.pipeline.object_writer import dumped
@@ -59,7 +59,7 @@ are open: then it takes less time to read its files again than to be surprised b
 
 
 MAX_AHEAD: Final = 128 * 1024 * 1024
-"""Octets of rows that may wait for the next batch. What comes then is read by the batch."""
+"""Octets of rows that may wait for the next batch, more or less. What comes then is read by the batch."""
 
 
 class FollowerTerms(NamedTuple):
@@ -88,12 +88,14 @@ class Step(NamedTuple):
 
 
 class ReadOn(NamedTuple):
-    """What the next batch will read, as far as it is there by now. files: as of `Step`. inodes: of those that
-    have something new, by their places among `files`: another file may have got the name since.
+    """What the next batch will read, as far as it is there by now. start: how many files of the set come
+    before `files`, the first of which was the last one so far. inodes: of the files, since another file may
+    get the name.
     """
 
+    start: int
     files: tuple[CaptureFile, ...]
-    inodes: dict[int, int]
+    inodes: tuple[int, ...]
 
 
 class Done(NamedTuple):
@@ -229,7 +231,8 @@ class _FollowedSet:
         first = not self._fates
         try:
             for position in range(max(len(self._fates) - 1, 0), len(files)):
-                self._read(files, position, final)
+                # The last file may still grow.
+                self._read(files[position], position, position < len(files) - 1, final)
         except _SecretsCameLate:
             final.close()  # what is in its files is read once more
             if first:
@@ -247,17 +250,23 @@ class _FollowedSet:
 
     def read_on(self, asked: ReadOn) -> None:
         """Read what is new, until too many rows wait. PipelineError: the set cannot be followed on."""
-        files = list(asked.files)
-        for position in range(max(len(self._fates) - 1, 0), len(files)):
-            inode = asked.inodes.get(position, 0)
-            if (
-                self._unable
-                or self._waiting.octets >= MAX_AHEAD
-                or not (inode and _is(files[position], inode))
-            ):
+        here = len(self._fates) - 1
+        if self._unable or asked.start != here:
+            return  # what comes before is left for the batch
+        for position, (file, inode) in enumerate(zip(asked.files, asked.inodes, strict=True), here):
+            start = self._octets if position == here else 0
+            # A row takes about as much as its frame.
+            end = min(file.size, start + MAX_AHEAD - self._waiting.octets)
+            if end < start or not _is(file, inode):
                 return
             self._ahead = True
-            self._read(files, position, self._waiting, inode)
+            last = end == file.size and file is not asked.files[-1]
+            self._read(file._replace(size=end), position, last, self._waiting, inode)
+            # What overwrites a file begins at its beginning.
+            if _is(file, inode) and not has_identity(file, file.identity):
+                raise PipelineError(f"{file.capture}: was overwritten when it was read")
+            if end < file.size:
+                return
 
     def _as_a_whole(self, step: Step) -> Done:
         """All rows of the set, as of one that is not followed: it cannot be, from here on."""
@@ -276,15 +285,15 @@ class _FollowedSet:
         return Done([], writer.close(), rows.counts, Counter(), True)
 
     def _read(
-        self, files: list[CaptureFile], position: int, writer: PartWriter | _Waiting, inode: int = 0
+        self, file: CaptureFile, position: int, last: bool, writer: PartWriter | _Waiting, inode: int = 0
     ) -> None:
-        """Read what is new in a file. The last file may still grow. inode: as of `_range`."""
+        """Read what is new in a file. last, inode: as of `_range`."""
         if position == len(self._fates):
-            self._captures.append(files[position].capture)
-            self._own.append(files[position].name)
+            self._captures.append(file.capture)
+            self._own.append(file.name)
             self._fates.append([])
             self._octets, self._state = 0, None
-        self._range(files[position], position, position < len(files) - 1, writer, inode)
+        self._range(file, position, last, writer, inode)
 
     def _range(
         self, file: CaptureFile, position: int, last: bool, writer: PartWriter | _Waiting, inode: int = 0

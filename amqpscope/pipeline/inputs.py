@@ -37,11 +37,13 @@ __all__ = [
     "Times",
     "Trouble",
     "address",
+    "begins_with",
     "damaged",
     "escaped",
     "file_system",
     "find_inputs",
     "first_octets",
+    "has_identity",
     "identity_of",
     "is_remote",
     "open_file",
@@ -336,6 +338,21 @@ def identity_of(begin: bytes, first_time: int) -> str:
     compared, and a hash of these. begin: these octets, decompressed.
     """
     return f"{first_time}-{len(begin)}-{hashlib.sha256(begin).hexdigest()[:32]}"
+
+
+def begins_with(file: CaptureFile, identity: str) -> bool:
+    """Whether a file begins, now, with the octets that an identity is of. Raises one of READ_ERRORS."""
+    _, octets, digest = identity.split("-")
+    _, block = first_octets(file)
+    return hashlib.sha256(block[: int(octets)]).hexdigest()[:32] == digest
+
+
+def has_identity(file: CaptureFile, identity: str) -> bool:
+    """Whether a file can be read, and begins, now, with the octets that an identity is of."""
+    try:
+        return begins_with(file, identity)
+    except READ_ERRORS:
+        return False
 
 
 class Times(SegmentSink):

@@ -83,8 +83,10 @@ class Following:
         (one,) = capture_sets([str(self._folder)])
         files = FollowedFiles.of(one)
         if files is not None:
-            inodes = [inode or os.stat(file.path).st_ino for _, file in files.read]
-            self._followed.read_on(ReadOn(tuple(file for _, file in files.read), dict(enumerate(inodes))))
+            start = max(len(self._followed._fates) - 1, 0)
+            news = tuple(file for _, file in files.read[start:])
+            inodes = tuple(inode or os.stat(file.path).st_ino for file in news)
+            self._followed.read_on(ReadOn(start, news, inodes))
         return self._followed._octets
 
     def keep(self) -> bytes:
@@ -147,13 +149,15 @@ def test_rows_that_wait_are_bounded(gathered: None, tmp_path: Path, monkeypatch:
     followed = Following(tmp_path)
     file.write_bytes(octets[:5000])
     assert followed.step()
-    monkeypatch.setattr(follower, "MAX_AHEAD", 0)
-    file.write_bytes(octets)
-    assert followed.read_on() == 5000
+    monkeypatch.setattr(follower, "MAX_AHEAD", 1000)
+    file.write_bytes(octets[:9000])
+    (tmp_path / "b.pcap").write_bytes(rotated(NINE, 4)[3])
+    assert followed.read_on() == 6000
+    assert followed.read_on() <= 7000
     assert followed.step()
 
 
-@pytest.mark.parametrize("how", ["replaced", "shorter", "cut"])
+@pytest.mark.parametrize("how", ["replaced", "overwritten", "shorter", "cut"])
 def test_what_was_read_on_was_another_file(
     gathered: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
@@ -168,7 +172,12 @@ def test_what_was_read_on_was_another_file(
         (one,) = capture_sets([str(tmp_path)])
         file.write_bytes(octets[:7000])
         with pytest.raises(PipelineError, match="fewer octets than were to be read"):
-            followed._followed.read_on(ReadOn(one.files, {0: file.stat().st_ino}))
+            followed._followed.read_on(ReadOn(0, one.files, (file.stat().st_ino,)))
+    elif how == "overwritten":
+        (one,) = capture_sets([str(tmp_path)])
+        file.write_bytes(octets[:24] + bytes(len(octets)))
+        with pytest.raises(PipelineError, match="was overwritten when it was read"):
+            followed._followed.read_on(ReadOn(0, one.files, (file.stat().st_ino,)))
     elif how == "replaced":
         answers = iter([True, False])
         monkeypatch.setattr(follower, "_is", lambda *_: next(answers))
@@ -700,7 +709,7 @@ def test_reading_on_that_fails(watched: Watched, tmp_path: Path) -> None:
         turn(watch)
     (followed,) = watch._followers._followed.values()
     longer = followed.one.files[0]._replace(size=20000)
-    followed._ask(ReadOn((longer,), {0: file.stat().st_ino}))
+    followed._ask(ReadOn(0, (longer,), (file.stat().st_ino,)))
     file.write_bytes(octets[:8000])
     with pytest.raises(FilesChanged, match="fewer octets than were to be read"):
         watch.turn()
