@@ -306,7 +306,8 @@ HIDDEN = re.compile(
 # What makes an object of a class for Python: it calls `__init__`, which declares all attributes.
 NEW = re.compile(r"^ +(PyObject \*ret = \w+\(self, args, kwds\);)$", re.M)
 # `X.__new__(X, ...)`, with the Ellipsis itself, makes one without attributes, for the objects of a state
-# (`amqpscope/pipeline/object_writer.py`). mypyc's own way, `serializable`, has each look at an attribute checked.
+# (`amqpscope/pipeline/object_reader.py`). mypyc's own way, `serializable`, has each look at an attribute
+# checked.
 ALONE = "PyTuple_GET_SIZE(args) == 1 && PyTuple_GET_ITEM(args, 0) == Py_Ellipsis && kwds == NULL"
 BLANK = f"    if ({ALONE}) return self;"
 
