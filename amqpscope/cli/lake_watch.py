@@ -53,11 +53,10 @@ nothing is written. If the command was killed, start it again: no row is lost,
 and no row is added twice.
 
 \b
-Ctrl-C or SIGTERM ends the command after the captures that are being added, and
+Ctrl-C or SIGTERM ends the command after the captures that are being added and
 those that were read since. A second Ctrl-C or SIGTERM ends the command at
-once, without these captures.
-While the command runs, no other command can write to LAKE. All commands can
-read LAKE.
+once, without these captures. While the command runs, no other command can
+write to LAKE. All commands can read LAKE.
 
 \b
 Examples:
@@ -232,7 +231,8 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
     slow = 0
     line_at = time.monotonic()
     state = "the lake has no captures yet"
-    while not _STOP.is_set() or watched.ahead:
+    again = False  # the last look has failed
+    while not _STOP.is_set() or watched.ahead or again:
         last = _STOP.is_set()
         began = time.monotonic()
         tries += 1
@@ -241,10 +241,11 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
         except FilesChanged as error:
             if once and tries >= _TRIES:
                 raise
-            say(f"{error}; they are read again")
+            again = last and tries < _TRIES
+            say(str(error) if last and not again else f"{error}; they are read again")
             turn = None
         else:
-            tries = 0
+            tries, again = 0, False
         if turn is not None:
             for line in turn.said:
                 say(line)
@@ -269,7 +270,7 @@ def _follow(watched: "Watch", name: str, pause: float, once: bool) -> None:
         if time.monotonic() - line_at >= _QUIET_LINE:
             line_at = time.monotonic()
             _print(f"nothing new; {state}{_waiting(watched)}")
-        if last:
+        if last and not again:
             break
         if not _STOP.is_set():
             watched.care()

@@ -191,6 +191,8 @@ class Followed:
         there = there._replace(files=tuple(_named(self._known, there.files)))
         gone = _gone(self._known, there)
         one = there
+        if not {key_of(file) for file in gone} <= {key_of(file) for _, file in self._files.read}:
+            return None  # perhaps the process has not read them: nothing says how far it has come
         if gone:
             if there.by_time or there.too_many:
                 return None
@@ -232,19 +234,24 @@ class Followed:
         return answer
 
     def read_on(self, found: CaptureSet) -> None:
-        """Let the process read what is new by now, if the last batch is committed. found: as of `find`."""
+        """Let the process read what is new by now, if the last batch is committed, and the set could be read
+        again. found: as of `find`.
+        """
         if self.over or self.committed != self.run or not self._begun:
             return
         looked = self._look(found)
-        if looked is None or looked[2].read == self._known.read:
+        if looked is None:
             return  # the next batch finds out
+        one, there, known = looked
+        if one is not there or known.read == self._known.read:
+            return
         start = len(self._known.read) - 1
-        files = tuple(file for _, file in looked[2].read[start:])
+        files = tuple(file for _, file in known.read[start:])
         with contextlib.suppress(OSError, FilesChanged):
             inodes = tuple(os.stat(file.path).st_ino for file in files)
             if all(has_identity(file, file.identity) for file in files):
                 self._ask(ReadOn(start, files, inodes))
-                self._known = looked[2]
+                self._known = known
 
     def keep(self) -> bytes | str:
         """The state, behind a batch; or why there is none."""

@@ -61,6 +61,9 @@ are open: then it takes less time to read its files again than to be surprised b
 MAX_AHEAD: Final = 128 * 1024 * 1024
 """Octets of rows that may wait for the next batch, more or less. What comes then is read by the batch."""
 
+_WORTH_IT: Final = 24
+"""Octets that have to be read of a file that is not read to its end: less does not tell what it is."""
+
 
 class FollowerTerms(NamedTuple):
     """How a capture set is followed. name: of the set. state: where it goes on. The others: see
@@ -255,9 +258,9 @@ class _FollowedSet:
             return  # what comes before is left for the batch
         for position, (file, inode) in enumerate(zip(asked.files, asked.inodes, strict=True), here):
             start = self._octets if position == here else 0
-            # A row takes about as much as its frame.
-            end = min(file.size, start + MAX_AHEAD - self._waiting.octets)
-            if end < start or not _is(file, inode):
+            # Rows take up to twice the octets of the file.
+            end = min(file.size, start + (MAX_AHEAD - self._waiting.octets) // 2)
+            if end < min(file.size, start + _WORTH_IT) or not _is(file, inode):
                 return
             self._ahead = True
             last = end == file.size and file is not asked.files[-1]

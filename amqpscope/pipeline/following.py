@@ -122,8 +122,11 @@ class Followers:
             if followed is None:
                 continue
             if not (followed.open <= there and followed.find(one)):
-                self._drop(followed)
-                rest.add(one.name)
+                # What contradicts the files that were read ahead may fit those of the last batch.
+                again = followed.ahead and followed.is_kept and states.usable
+                self._drop(followed, again)
+                if not again:
+                    rest.add(one.name)
             elif followed.files:
                 followed.used = self._batches
                 news.append(followed)

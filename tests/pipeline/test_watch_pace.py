@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from amqpscope.cli import lake_watch
+from amqpscope.pipeline.failure import FilesChanged
 
 EVERY = 10.0
 
@@ -78,3 +79,29 @@ def test_a_last_look_adds_what_was_read_ahead(ahead: bool, monkeypatch: pytest.M
     monkeypatch.setattr(lake_watch, "time", clock)
     lake_watch._follow(watched, "lake", EVERY, False)
     assert clock.began == ([0, 5] if ahead else [0])
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2, 5])
+def test_a_last_look_that_fails_is_tried_again(
+    failures: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A few times, since the next watch would have to read all again."""
+    clock = _Clock([1.0])
+    watched: Any = SimpleNamespace(care=lambda: None, waiting=0, ahead=True, read_on=lambda: None)
+
+    def turn() -> None:
+        watched.ahead = False
+        clock.began.append(clock.now)
+        if len(clock.began) <= failures:
+            raise FilesChanged("changed")
+
+    watched.turn = turn
+    monkeypatch.setattr(clock, "is_set", lambda: True)
+    monkeypatch.setattr(lake_watch, "_STOP", clock)
+    monkeypatch.setattr(lake_watch, "time", clock)
+    lake_watch._follow(watched, "lake", EVERY, False)
+    assert len(clock.began) == min(failures + 1, 3)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.endswith("they are read again") for line in lines] == [True] * min(failures, 2) + [False] * (
+        failures > 2
+    )
