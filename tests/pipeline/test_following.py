@@ -733,7 +733,7 @@ def test_what_contradicts_files_that_were_read_on(watched: Watched, tmp_path: Pa
 
 
 def test_a_set_that_has_lost_files_is_not_read_on(watched: Watched, tmp_path: Path) -> None:
-    """If what it was told then proved wrong, the process could not be replaced by another one."""
+    """If what was read ahead proved wrong, no other process could take over."""
     watch = watched()
     pieces = rotated(NINE, 5)
     for number in range(5):
