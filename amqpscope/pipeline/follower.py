@@ -58,7 +58,7 @@ MAX_STATE: Final = 256 * 1024 * 1024
 are open: then it takes less time to read its files again than to be surprised by the memory."""
 
 
-MAX_AHEAD: Final = 128 * 1024 * 1024
+MAX_AHEAD: Final = 256 * 1024 * 1024
 """Octets of rows that may wait for the next batch, more or less. What comes then is read by the batch."""
 
 _WORTH_IT: Final = 24
