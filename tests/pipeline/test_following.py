@@ -225,8 +225,9 @@ Watched = Callable[..., Watch]
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Watched]:
-    """Watches of `in`, for the lake `lake`, whose processes end with the test."""
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    """Watches of `in`, for the lake `lake`, whose processes end with the test. They read on when asked to."""
+    monkeypatch.setattr(watching, "_LOOKS_APART", 0.0)
     (tmp_path / "in").mkdir()
     made: list[Watch] = []
 
@@ -730,6 +731,25 @@ def test_what_contradicts_files_that_were_read_on(watched: Watched, tmp_path: Pa
         write(3)
     assert turn(watch).whole == 0
     assert same_as_one_run(tmp_path)
+
+
+def test_looks_between_turns_take_a_share_of_the_time(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it takes long to find out what files there are, that is done seldom."""
+    watch = watched()
+    pieces = rotated(NINE, 4)
+    for number in range(2):
+        (tmp_path / "in" / f"{number}.pcap").write_bytes(pieces[number])
+        turn(watch)
+    monkeypatch.setattr(watching, "_LOOKS_APART", 1e9)
+    watch.read_on()
+    (tmp_path / "in" / "2.pcap").write_bytes(pieces[2])
+    watch.read_on()
+    assert not watch.ahead
+    watch._read_on_at = 0.0
+    watch.read_on()
+    assert watch.ahead
 
 
 def test_a_set_that_has_lost_files_is_not_read_on(watched: Watched, tmp_path: Path) -> None:
