@@ -9,8 +9,10 @@ _STATE = {"calm": False}
 """Whether this process is ours, so that its collector may be changed."""
 
 _TASKS_THAT_LOAD = 3
+"""The first tasks of a worker load modules that later tasks need, too: after so many, all are loaded."""
+
 _tasks = itertools.count()
-"""How many tasks of a worker may load modules that later ones need, too; tasks that began in this process."""
+"""Counts the tasks that have begun in this process."""
 
 
 def calm_collector() -> None:

@@ -10,9 +10,9 @@ Final and open rows together are those of one run over all that was read.
 
 The process takes pickled tuples from its standard input: `FollowerTerms`, then a `Step` for each batch, or
 `KEEP` behind one. To a step it answers with a `Done`, to `KEEP` with the octets of its state, or to either
-with the text of an error, on its standard output. It ends with its input. Between a batch and the next one
-it is given any number of `ReadOn`, which have no answer: it reads then, and so the next batch takes less
-time. The rows wait for that batch.
+with the text of an error, on its standard output. It ends with its input. Between two batches, it takes any
+number of `ReadOn`, and answers none of them. It reads what each one names, and keeps the rows for the next
+batch.
 
 What it keeps in memory is its *state* (see `states`). One that begins with a state goes on where the process
 was that gave it: it says at once whether it can.
@@ -59,10 +59,10 @@ are open: then it takes less time to read its files again than to be surprised b
 
 
 MAX_AHEAD: Final = 256 * 1024 * 1024
-"""Octets of rows that may wait for the next batch, more or less. What comes then is read by the batch."""
+"""About how many octets of rows may wait for the next batch. The batch itself reads what comes after them."""
 
 _WORTH_IT: Final = 24
-"""Octets that have to be read of a file that is not read to its end: less does not tell what it is."""
+"""The fewest octets that are read ahead of a longer file: fewer do not show which format the file has."""
 
 
 class FollowerTerms(NamedTuple):

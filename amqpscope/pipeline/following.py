@@ -89,7 +89,7 @@ class Followers:
         return frozenset().union(*(one.open for one in self._followed.values()))
 
     @property
-    def any(self) -> bool:
+    def follows_any(self) -> bool:
         """Whether any set is followed."""
         return bool(self._followed)
 

@@ -4,10 +4,12 @@
 
 A run is refused while another one has renewed its lease within STALE seconds, by the clock of the file
 system. A run that was killed does not renew it; where this machine can see that its process is gone, the
-next run does not wait. A local file system gives a file a second name only if nothing has that name, so of
-two runs that begin at the same moment one is refused. Other file systems cannot do that, nor can a lease
-that is taken over be made so: there a run writes the file, waits, and reads it back, since the file names
-one of the two. Before a run commits it looks again whether the lease is still its own.
+next run does not wait.
+
+Two runs may begin at the same moment. A local file system gives a file a second name only if nothing has that
+name: so a free lease is taken at once, and one of the two runs is refused. On other file systems, and where a
+stale lease is taken over, a run writes the file, waits, and reads it back: the file then names one of the two
+runs. Before a run commits, it looks again whether the lease is still its own.
 """
 
 import contextlib

@@ -56,7 +56,7 @@ class _Output:
 class _Form:
     """How the objects of a class are written. name: of the class, alone in a tuple. declared: the attributes
     that it declares. free: it has others. plain: the class of Python's that it derives from, None if it is
-    none of `PLAIN`. changes: of `Censor`.
+    none of `PLAIN`. in_order: its attributes are written without their names. changes: as of `Censor`.
     """
 
     def __init__(self, of: type, thing: Any, changes: bool) -> None:
@@ -66,7 +66,6 @@ class _Form:
         self.free = hasattr(thing, "__dict__")
         self.compiled = is_compiled(of)
         self.plain: Any = next((one for one in PLAIN if isinstance(thing, one)), None)
-        self.changes = changes
         self.in_order = self.plain is None and not self.free and not changes
 
 

@@ -152,7 +152,7 @@ class Watch:
     def read_on(self) -> None:
         """Between two turns: read what is new in files that are followed. The next turn has less to do."""
         began = time.monotonic()
-        if self._terms.lateness or not self._followers.any or began < self._read_on_at:
+        if self._terms.lateness or not self._followers.follows_any or began < self._read_on_at:
             return
         self._followers.read_on(self._sets())
         self._read_on_at = began + _LOOKS_APART * (time.monotonic() - began)
