@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import functools
+import math
 import threading
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -75,6 +76,9 @@ _QUIET_LINE = 60.0
 
 _TRIES = 3
 """How often one look is tried if files are overwritten meanwhile."""
+
+_WRITTEN = 2.0
+"""Who writes to a file has done so in the last seconds, so many at most."""
 
 _READ_ON_EVERY = 1.0
 """Seconds after which files that are followed are read on while the next look is waited for."""
@@ -176,9 +180,12 @@ def watch(
     # What a set is decrypted with may come later than its packets.
     follow = decoding.secrets(settings) is None
     tags = tags_of(tag or [])
+    at_once = _WRITTEN
+    if once:
+        at_once = 0.0 if master or configuration else math.inf
     terms = WatchTerms(
         *(set_by, chosen, bool(wanted), policy, dialect, with_json, hours, tags, follow),
-        at_once=once and not (master or configuration),
+        at_once=at_once,
         fresh=fresh_state,
         lateness=waiting,
         once=once,

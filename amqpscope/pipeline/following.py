@@ -1,9 +1,9 @@
 """Capture sets that are followed while their files are written: each batch of a watch reads only what is new.
 
-A set is analysed as a whole when it is first found, and once more when it is in the lake and has changed. The
-second analysis stays in a process of its own (`follower`), and the set is followed from then on. Each batch
-writes the rows of what is over by then, which stay, and *open* rows, of what is not over: these are replaced
-by the next batch.
+A set that is being written when it is first found is followed from then on. Any other is analysed as a whole
+then, and once more when it has changed; it is followed from this second time on. The analysis of a set that
+is followed stays in a process of its own (`follower`). Each batch writes the rows of what is over by then,
+which stay, and *open* rows, of what is not over: these are replaced by the next batch.
 
 Between two batches, the processes read on in what is there by then. The rows wait for the next batch.
 
@@ -64,11 +64,11 @@ overwrite the first of them.
 
 
 class Followers:
-    """The sets that are followed. set_by: see `capture_sets`. allowed: whether any may be. at_once: also sets
-    that are new, up to `_AT_ONCE`.
+    """The sets that are followed. set_by: see `capture_sets`. allowed: whether any may be. at_once: says of a
+    new set of at most `_AT_ONCE` octets whether it is followed at once.
     """
 
-    def __init__(self, set_by: str, allowed: bool, at_once: bool = False) -> None:
+    def __init__(self, set_by: str, allowed: bool, at_once: Callable[[CaptureSet], bool]) -> None:
         self._at_once = at_once
         self.set_by = set_by
         self._source_of = naming(set_by)
@@ -218,8 +218,7 @@ class Followers:
             parts = FollowedFiles.of(one)
             # The files of a set that was set apart are on their way to be overwritten, too.
             apart = one.name != source and source not in self._failed
-            at_once = self._at_once and one.size <= _AT_ONCE
-            wanted = at_once or one.name in changed or apart
+            wanted = one.name in changed or apart or (one.size <= _AT_ONCE and self._at_once(one))
             ready = wanted and source in files and source not in {*self._followed, *self._given_up}
             put_off = source in self._put_off and not apart
             self._put_off.discard(source)
@@ -237,8 +236,8 @@ class Followers:
         return news, rest
 
     def expect(self) -> None:
-        """A set was analysed as a whole, and is followed when it changes: its process is started now, so that
-        the batch does not wait for that.
+        """A set will probably be followed: its process is started now, so that the batch does not wait for
+        that.
         """
         if self._allowed and self._spare is None and len(self._followed) < MAX_FOLLOWERS:
             self._spare = start_process()
@@ -349,12 +348,12 @@ NOTHING_FOLLOWED: Final = FollowedBatch(())
 
 class AppendedSets:
     """The sets that a run with `--append` follows, if any may be: to its end, so that their states are kept.
-    set_by, at_once: of `Followers`.
+    set_by: of `Followers`. at_once: also sets that are new, if they are not too large.
     """
 
     def __init__(self, set_by: str, allowed: bool, at_once: bool) -> None:
         self.batch = NOTHING_FOLLOWED
-        self._followers = Followers(set_by, allowed, at_once)
+        self._followers = Followers(set_by, allowed, lambda _: at_once)
         self._allowed = allowed
         self._states: States | None = None
 

@@ -2,8 +2,8 @@
 
 A turn is what `--append` does (see `appending`): it looks which files are new or have grown, analyses their
 capture sets, and commits the rows and what was read of each file (its row in the table `files`) at once. So a
-turn that died is done again by the next one, and each row is there once. A set that changes again is
-followed: only what is new is read (see `following`).
+turn that died is done again by the next one, and each row is there once. A set that changes is followed: only
+what is new is read (see `following`).
 
 A file that is still written is read as far as it goes, to its last whole record. A file `NAME.gz` beside a
 file `NAME` is passed over: it is being compressed, and `NAME` has all that is in it. What was overwritten
@@ -54,10 +54,10 @@ class WatchTerms(NamedTuple):
     """How captures are read. tables: of a new lake. only: the user has asked for these tables.
 
     policy: gives what findings are held to, on the day of the batch. keep: hours after which files are
-    deleted that have left the tables. follow: whether sets are followed that change again. at_once: new ones,
-    too. fresh: no state is used that an earlier run has kept. lateness: seconds that a new file waits (see
-    `arrivals`). once: there will be no other turn. The others, and tags: see `Analysis.write` and
-    `capture_sets`.
+    deleted that have left the tables. follow: whether sets are followed that change. at_once: a new set is
+    followed, too, if one of its files has changed in so many seconds before the turn. fresh: no state is used
+    that an earlier run has kept. lateness: seconds that a new file waits (see `arrivals`). once: there will
+    be no other turn. The others, and tags: see `Analysis.write` and `capture_sets`.
     """
 
     set_by: str
@@ -69,7 +69,7 @@ class WatchTerms(NamedTuple):
     keep: int = 1
     tags: Mapping[str, str] = MappingProxyType({})
     follow: bool = True
-    at_once: bool = False
+    at_once: float = 0
     fresh: bool = False
     lateness: float = 0
     once: bool = False
@@ -108,7 +108,8 @@ class Turn(NamedTuple):
 class Watch:
     """Follows a directory. lake: its lease is held.
 
-    analysis: makes the analysis of capture sets, for its plan and its session. clock, today: of `Arrivals`.
+    analysis: makes the analysis of capture sets, for its plan and its session. clock, today: of `Arrivals`;
+    today also for `at_once`.
     """
 
     def __init__(
@@ -132,7 +133,9 @@ class Watch:
         self._seen: Snapshot | None = None  # the files as the last turn has found them
         self._grown = True  # since the lake was looked at as a whole
         self._cleaned = time.monotonic()
-        self._followers = Followers(terms.set_by, terms.follow, terms.at_once)
+        self._followers = Followers(terms.set_by, terms.follow, self._is_written)
+        self._today = today
+        self._latest: Snapshot = {}  # the files as the turn under way has found them
         self._states: States | None = None  # of the last turn
         self._said: list[str] = []
         self._policy: Policy | None = None  # of the batch before
@@ -176,7 +179,7 @@ class Watch:
         FilesChanged: nothing was committed, since a file was overwritten; to be tried again.
         """
         began = time.monotonic()
-        seen = _snapshot(self._directory, self._root)
+        seen = self._latest = _snapshot(self._directory, self._root)
         if seen == self._seen and not self._arrivals.overdue():
             return None
         lake = self._lake.anew()
@@ -203,6 +206,7 @@ class Watch:
             followed = FollowedBatch((*news, *begun), keep=self._keep)
             if not rest and not followed.sets:
                 self._seen = seen
+                self._expect(False)
                 return Turn(added, None, tuple(self._said))
             files = [file for one in [*rest, *(of.there for of in followed.sets)] for file in one.files]
             changed = max((seen[file.path][1] for file in files if file.path in seen), default=0)
@@ -237,9 +241,22 @@ class Watch:
         )
         self._grown = True
         self._followers.settle(self._states)
-        if rest and not terms.once:
-            self._followers.expect()
+        self._expect(bool(rest))
         return Turn(added, batch, tuple(self._said))
+
+    def _expect(self, whole: bool) -> None:
+        """Start a process before it is needed, if another set will probably be followed. whole: a set was
+        analysed as a whole.
+        """
+        first = bool(self._terms.at_once) and not self._followers.follows_any
+        if (whole or first) and not self._terms.once:
+            self._followers.expect()
+
+    def _is_written(self, one: CaptureSet) -> bool:
+        """Whether somebody seems to be writing to a set: see `WatchTerms.at_once`."""
+        since = (self._today() - self._terms.at_once) * 1e9
+        changed = (self._latest[file.path][1] for file in one.files if file.path in self._latest)
+        return bool(self._terms.at_once) and max(changed, default=0) >= since
 
     def _keep(self) -> None:
         """Keep states before a commit, if that costs little."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 from collections import Counter
@@ -359,9 +360,35 @@ def test_who_is_followed_at_once(
     """Of new sets, with `--once`, those that one process reads in reasonable time."""
     monkeypatch.setattr(following, "_AT_ONCE", octets)
     (tmp_path / "in" / "a.pcap").write_bytes(NINE.read_bytes())
-    watch = watched(at_once=True)
+    watch = watched(at_once=math.inf)
     turn(watch)
     assert bool(processes(watch)) == (octets > 1)
+
+
+@pytest.mark.parametrize("seconds", [-5, 1, 3])
+def test_a_set_that_is_written_is_followed_at_once(watched: Watched, tmp_path: Path, seconds: int) -> None:
+    """By a process that is there already. No set is read twice then. seconds: since the last change."""
+    watch = watched(at_once=2, today=lambda: 1000 + seconds)
+    pieces = rotated(NINE, 4)
+
+    def write(number: int, changed: int) -> None:
+        path = tmp_path / "in" / f"{number}.pcap"
+        path.write_bytes(pieces[number])
+        os.utime(path, (changed, changed))
+
+    assert watch.turn() is not None
+    spare = watch._followers._spare
+    assert spare is not None
+    write(0, 500)
+    write(1, 1000)
+    assert turn(watch).octets == len(pieces[0]) + len(pieces[1])
+    written = seconds < 2
+    assert processes(watch) == ({str(tmp_path / "in"): spare.pid} if written else {})
+    write(2, 1000)
+    assert turn(watch).octets == sum(len(piece) for piece in pieces[2 if written else 0 : 3])
+    write(3, 1000)
+    assert turn(watch).octets == len(pieces[3])
+    assert same_as_one_run(tmp_path)
 
 
 def test_what_its_process_cannot_go_on_with(watched: Watched, tmp_path: Path) -> None:

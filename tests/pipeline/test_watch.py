@@ -405,12 +405,16 @@ def test_who_asks_to_stop_while_the_command_begins_is_heard(tmp_path: Path) -> N
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "lake: nothing is new\n", "")
 
 
-@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
-def test_signals(tmp_path: Path, which: signal.Signals) -> None:
-    """The command ends by itself, and lets others write then. A second one is refused before that."""
+@pytest.mark.parametrize(("which", "written"), [(signal.SIGINT, False), (signal.SIGTERM, True)])
+def test_signals(tmp_path: Path, which: signal.Signals, written: bool) -> None:
+    """The command ends by itself, and lets others write then. A second one is refused before that.
+
+    The set is followed, and so has a state, only if somebody seems to be writing to it.
+    """
     folder, lake = tmp_path / "in", tmp_path / "lake"
     folder.mkdir()
-    shutil.copy(TEN, folder)
+    changed = time.time() + (3600 if written else -3600)
+    os.utime(shutil.copy(TEN, folder), (changed, changed))
     with started(folder, "--out", lake, "--every", "1h") as process:
         try:
             assert process.stdout is not None
@@ -429,7 +433,8 @@ def test_signals(tmp_path: Path, which: signal.Signals) -> None:
             process.kill()
     assert process.returncode == 0
     assert same_as_one_run(lake, folder)
-    assert {one.name for one in lake.iterdir()} == {"runs", *contents(lake)}
+    state = {"_state"} if written else set()
+    assert {one.name for one in lake.iterdir()} == {"runs", *contents(lake), *state}
 
 
 def test_a_followed_set(tmp_path: Path) -> None:
