@@ -193,13 +193,13 @@ class _OpenPart:
     def capture_sets(self) -> tuple[str, str]:
         """The first and the last capture set of a finished file; "" if the file does not tell."""
         (metadata,) = self._metadata
-        names = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
-        if "capture_set" not in names:
-            return "", ""
-        column = names.index("capture_set")
-        found = [
-            metadata.row_group(group).column(column).statistics for group in range(metadata.num_row_groups)
+        # (Not by its schema: the two would refer to one another, and stay until the collector comes.)
+        columns = [
+            metadata.row_group(group).column(number)
+            for group in range(metadata.num_row_groups)
+            for number in range(metadata.num_columns)
         ]
+        found = [one.statistics for one in columns if one.path_in_schema == "capture_set"]
         if not found or not all(one is not None and one.has_min_max for one in found):
             return "", ""
         return min(one.min for one in found), max(one.max for one in found)

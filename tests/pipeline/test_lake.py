@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import errno
+import gc
 import json
 import os
 import subprocess
@@ -615,6 +616,18 @@ def test_many_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(pq.ParquetFile(tmp_path / part.path).metadata.num_rows == part.rows for part in made)
     assert any("protocol=__HIVE_DEFAULT_PARTITION__" in part.path for part in made)
     assert isinstance(made[0], LakeFile)
+
+
+def test_a_finished_file_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Its metadata is gone at once: the collector comes seldom to a process that writes files for days."""
+    gc.collect()
+    gc.disable()
+    try:
+        made = staged(str(tmp_path), "name", "links", "findings")
+        assert [one.first_set for one in made] == ["name", "name"]
+        assert not any(isinstance(one, pq.FileMetaData) for one in gc.get_objects())
+    finally:
+        gc.enable()
 
 
 def test_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
