@@ -20,8 +20,10 @@ from amqpscope.cli.status import ENDING, Status
 __all__ = ["cancel_spark", "interruptible"]
 
 _PATIENCE = 20.0
-"""Seconds for a command to clean up in; and after how many it is looked again for jobs to be cancelled."""
+"""Seconds for a command to clean up in."""
+
 _AGAIN = 0.2
+"""Seconds after which it is looked again for signals, and for jobs to be cancelled."""
 
 
 class _Work(threading.Thread):
@@ -42,6 +44,12 @@ class _Work(threading.Thread):
             self.error = error
         finally:
             self.over.set()
+
+    def wait(self) -> None:
+        """Wait for its end."""
+        # Again and again: another thread may get a signal, and then nothing wakes this one, which handles it.
+        while not self.over.wait(_AGAIN):
+            pass
 
 
 def cancel_spark() -> None:
@@ -68,15 +76,15 @@ def interruptible(
     def wait(**given: Any) -> int:
         work = _Work(functools.partial(command, **given))
         with _ending_interrupts(1 if ask is None else 2) as asked:
-            work.start()
             try:
                 try:
-                    work.over.wait()
+                    work.start()
+                    work.wait()
                 except KeyboardInterrupt:
-                    if ask is None:
+                    if ask is None or work.ident is None:
                         raise
                     ask()
-                    work.over.wait()
+                    work.wait()
             except KeyboardInterrupt:
                 for _ in range(int(_PATIENCE / _AGAIN)):
                     cancel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,7 +108,7 @@ def test_once(watching: Watching, tmp_path: Path) -> None:
         watching.write(number)
         os.utime(watching.folder / f"{number}.pcap", (changed, changed))
     for now, files in ((129, 0), (130, 1), (230, 2), (329, 2), (331, 3)):
-        once = Watching(tmp_path, once=True, at_once=math.inf if now < 200 else 0)
+        once = Watching(tmp_path, once=True, at_once=now < 200)
         once.at(now)
         assert once.watch.waiting == 3 - files
         once.watch.close()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -16,10 +17,24 @@ import pytest
 from support.cluster import LIGHT_JAVA
 from support.lakes import CAPTURES, records, written
 
+from amqpscope.cli.interruptible import interruptible
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGINT")
 
 ONE = CAPTURES / "rabbitmq-large.pcap"
 DEADLINE = 120.0
+
+
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_another_thread_gets(which: signal.Signals) -> None:
+    """The system may give it to any thread. The command is asked to end all the same."""
+    asked = threading.Event()
+
+    def command() -> int:
+        signal.pthread_kill(threading.get_ident(), which)
+        return int(asked.wait(DEADLINE))
+
+    assert interruptible(command, ask=asked.set)() == 1
 
 
 def _until(what: Callable[[], object], process: subprocess.Popen[str] | None = None) -> None:

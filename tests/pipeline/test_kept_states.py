@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import pickle
 import random
@@ -46,7 +45,7 @@ def place(tmp_path: Path) -> None:
 
 def once(tmp_path: Path, **terms: Any) -> Turn:
     """A watch with `--once`."""
-    watch = watch_of(tmp_path / "in", tmp_path / "lake", **{"follow": True, "at_once": math.inf, **terms})
+    watch = watch_of(tmp_path / "in", tmp_path / "lake", **{"follow": True, "at_once": True, **terms})
     found = watch.turn()
     assert found is not None
     assert watch.close() == []
@@ -336,7 +335,7 @@ def test_killed_at_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, w
     for number, octets in enumerate(pieces):
         grow(tmp_path, octets, f"{number}.pcap")
         if number == 2:
-            watch = watch_of(tmp_path / "in", tmp_path / "lake", follow=True, at_once=math.inf)
+            watch = watch_of(tmp_path / "in", tmp_path / "lake", follow=True, at_once=True)
             with monkeypatch.context() as patch:
                 patch.setattr(*where, dies)
                 with pytest.raises(Killed):
@@ -402,7 +401,7 @@ def test_a_lake_that_was_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """Another run writes to it: its states are no longer those of this watch."""
     monkeypatch.setattr(following, "_KEEP_SHARE", 1e9)
     octets = TEN.read_bytes()
-    watch = watch_of(tmp_path / "in", tmp_path / "lake", follow=True, at_once=math.inf)
+    watch = watch_of(tmp_path / "in", tmp_path / "lake", follow=True, at_once=True)
     watch._lake.hold()
     for size in (len(octets) // 2, len(octets)):
         grow(tmp_path, octets[:size])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -201,8 +200,8 @@ def test_a_late_file_takes_the_place(tmp_path: Path) -> None:
     assert contents(tmp_path / "once") == contents(lake)
 
 
-@pytest.mark.parametrize("at_once", [0, math.inf])
-def test_sets_that_are_followed(tmp_path: Path, at_once: float) -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_sets_that_are_followed(tmp_path: Path, at_once: bool) -> None:
     """Each batch has the row that one run over all files would give; a ring that deletes the first files
     changes nothing of that.
     """

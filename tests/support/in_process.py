@@ -8,7 +8,6 @@ after so many; with `follow`, it goes on from states and keeps them.
 
 from __future__ import annotations
 
-import math
 import signal
 import sys
 import time
@@ -71,7 +70,7 @@ def killed_after(seconds: float) -> None:
 
 def _main(directory: str, lake: str, seconds: str = "0", follow: str = "") -> None:
     lease._SETTLED = 0.0
-    watch = watch_of(Path(directory), Path(lake), follow=bool(follow), at_once=math.inf if follow else 0)
+    watch = watch_of(Path(directory), Path(lake), follow=bool(follow), at_once=bool(follow))
     began = time.process_time()
     if float(seconds):
         killed_after(float(seconds))
