@@ -54,16 +54,17 @@ _STAGING = "_staging"
 
 
 class _RunRows:
-    """What was read of the table `runs`, in the order of the commits. files: whose rows these are."""
+    """What was read of the table `runs`, in the order of the commits. files: whose rows these are.
+
+    A watch has all that it ever committed here, so there is no more of each than is needed.
+    """
 
     def __init__(self) -> None:
         self.files: set[LakeFile] = set()
-        self.rows: list[dict[str, Any]] = []
         self.runs: list[Run] = []
 
     def add(self, rows: list[dict[str, Any]], files: set[LakeFile]) -> None:
         """Further rows, and now the files of all."""
-        self.rows = sorted(self.rows + rows, key=lambda row: row["number"])
         self.runs = sorted(self.runs + [Run.load(row) for row in rows], key=lambda run: run.number)
         self.files = files
 
@@ -108,7 +109,9 @@ class Lake:
 
     def run_rows(self) -> list[dict[str, Any]]:
         """The rows of `runs`, in the order of their commits; [] if there is no lake."""
-        return list(self._read_runs().rows)
+        files = sorted(self._read_runs().files)
+        with self.directory.explained():
+            return sorted(self._all_rows(RUNS.name, files), key=lambda row: row["number"])
 
     def _read_runs(self) -> _RunRows:
         with self.directory.explained():

@@ -1,6 +1,8 @@
 """A row of the table `runs`: what a run has written, and which version of each table shows it."""
 
+import functools
 import json
+import sys
 import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -49,11 +51,18 @@ class Run(NamedTuple):
         return cls(
             row["run"],
             row["number"],
-            row["kind"],
+            sys.intern(row["kind"]),
             row["tables_version"],
-            {table["name"]: table["version"] for table in row["tables"]},
-            json.loads(row["options"]),
+            {sys.intern(table["name"]): table["version"] for table in row["tables"]},
+            _options(row["options"]),
         )
+
+
+@functools.lru_cache(maxsize=8)
+def _options(text: str) -> dict[str, Any]:
+    """The options of a run, of which most runs of a lake have the same."""
+    options: dict[str, Any] = json.loads(text)
+    return options
 
 
 def tag_names(runs: Iterable[Run]) -> tuple[str, ...]:
