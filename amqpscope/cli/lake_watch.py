@@ -3,7 +3,6 @@
 import contextlib
 import datetime
 import functools
-import math
 import threading
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -180,12 +179,10 @@ def watch(
     # What a set is decrypted with may come later than its packets.
     follow = decoding.secrets(settings) is None
     tags = tags_of(tag or [])
-    at_once = _WRITTEN
-    if once:
-        at_once = 0.0 if master or configuration else math.inf
     terms = WatchTerms(
         *(set_by, chosen, bool(wanted), policy, dialect, with_json, hours, tags, follow),
-        at_once=at_once,
+        at_once=once and not (master or configuration),
+        written=0 if once else _WRITTEN,
         fresh=fresh_state,
         lateness=waiting,
         once=once,

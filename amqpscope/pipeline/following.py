@@ -65,7 +65,7 @@ overwrite the first of them.
 
 class Followers:
     """The sets that are followed. set_by: see `capture_sets`. allowed: whether any may be. at_once: says of a
-    new set of at most `_AT_ONCE` octets whether it is followed at once.
+    new set of at most `_AT_ONCE` octets whether it is followed at once, if there is room for it.
     """
 
     def __init__(self, set_by: str, allowed: bool, at_once: Callable[[CaptureSet], bool]) -> None:
@@ -92,6 +92,11 @@ class Followers:
     def follows_any(self) -> bool:
         """Whether any set is followed."""
         return bool(self._followed)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a process is there for one more."""
+        return self._spare is not None and self._spare.poll() is None
 
     @property
     def ahead(self) -> bool:
@@ -218,12 +223,14 @@ class Followers:
             parts = FollowedFiles.of(one)
             # The files of a set that was set apart are on their way to be overwritten, too.
             apart = one.name != source and source not in self._failed
-            wanted = one.name in changed or apart or (one.size <= _AT_ONCE and self._at_once(one))
-            ready = wanted and source in files and source not in {*self._followed, *self._given_up}
+            wanted = one.name in changed or apart
+            at_once = not wanted and one.size <= _AT_ONCE and self._at_once(one)
+            ready = (wanted or at_once) and source in files
+            ready = ready and source not in {*self._followed, *self._given_up}
             put_off = source in self._put_off and not apart
             self._put_off.discard(source)
             self._failed.discard(source)
-            if put_off or parts is None or not ready or not self._room(states):
+            if put_off or parts is None or not ready or not self._room(states, at_once):
                 rest.append(one)
                 continue
             own = set(one.files)
@@ -239,7 +246,7 @@ class Followers:
         """A set will probably be followed: its process is started now, so that the batch does not wait for
         that.
         """
-        if self._allowed and self._spare is None and len(self._followed) < MAX_FOLLOWERS:
+        if self._allowed and self._spare is None:
             self._spare = start_process()
 
     def _start(self, followed: Followed) -> None:
@@ -250,9 +257,10 @@ class Followers:
             spare = None
         followed.start(spare)
 
-    def _room(self, states: States) -> bool:
+    def _room(self, states: States, cheaply: bool = False) -> bool:
         """Whether one more can be followed. Those make room that had no news for longest, unless they could
-        neither go on from a state nor be read again.
+        neither go on from a state nor be read again. cheaply: only those that go on from a state that is
+        written already.
         """
         if not self._allowed:
             return False
@@ -260,10 +268,10 @@ class Followers:
         for followed in sorted(idle, key=lambda one: one.used):
             if len(self._followed) < MAX_FOLLOWERS:
                 break
-            if not followed.is_kept and not _keep(followed, states):
+            if not cheaply and not followed.is_kept and not _keep(followed, states):
                 states.settle(followed.source, followed.kept)
             again = followed.is_kept and states.usable
-            if again or not followed.incomplete:
+            if again or not (cheaply or followed.incomplete):
                 self._drop(followed, again)
         return len(self._followed) < MAX_FOLLOWERS
 

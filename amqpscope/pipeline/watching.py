@@ -44,6 +44,9 @@ _VACUUM_AFTER = 600.0
 _LOOKS_APART = 20.0
 """To look what files there are, between two turns, takes at most one part in so many of the time."""
 
+_WORTH_IT = 8 * 1024 * 1024
+"""Octets of a new set from which on it takes too long to read it twice."""
+
 _COMPRESSED = (".gz", ".zst", ".zstd")
 
 Snapshot = dict[str, tuple[int, int, int]]
@@ -54,10 +57,10 @@ class WatchTerms(NamedTuple):
     """How captures are read. tables: of a new lake. only: the user has asked for these tables.
 
     policy: gives what findings are held to, on the day of the batch. keep: hours after which files are
-    deleted that have left the tables. follow: whether sets are followed that change. at_once: a new set is
-    followed, too, if one of its files has changed in so many seconds before the turn. fresh: no state is used
-    that an earlier run has kept. lateness: seconds that a new file waits (see `arrivals`). once: there will
-    be no other turn. The others, and tags: see `Analysis.write` and `capture_sets`.
+    deleted that have left the tables. follow: whether sets are followed that change. at_once: new ones, too.
+    written: one of the new ones, if a file of it has changed in so many seconds before the turn. fresh: no
+    state is used that an earlier run has kept. lateness: seconds that a new file waits (see `arrivals`).
+    once: there will be no other turn. The others, and tags: see `Analysis.write` and `capture_sets`.
     """
 
     set_by: str
@@ -69,7 +72,8 @@ class WatchTerms(NamedTuple):
     keep: int = 1
     tags: Mapping[str, str] = MappingProxyType({})
     follow: bool = True
-    at_once: float = 0
+    at_once: bool = False
+    written: float = 0
     fresh: bool = False
     lateness: float = 0
     once: bool = False
@@ -109,7 +113,7 @@ class Watch:
     """Follows a directory. lake: its lease is held.
 
     analysis: makes the analysis of capture sets, for its plan and its session. clock, today: of `Arrivals`;
-    today also for `at_once`.
+    today also for `written`.
     """
 
     def __init__(
@@ -133,9 +137,10 @@ class Watch:
         self._seen: Snapshot | None = None  # the files as the last turn has found them
         self._grown = True  # since the lake was looked at as a whole
         self._cleaned = time.monotonic()
-        self._followers = Followers(terms.set_by, terms.follow, self._is_written)
+        self._followers = Followers(terms.set_by, terms.follow, self._at_once)
         self._today = today
         self._latest: Snapshot = {}  # the files as the turn under way has found them
+        self._looked_at = 0.0  # when that was (s since 1970)
         self._states: States | None = None  # of the last turn
         self._said: list[str] = []
         self._policy: Policy | None = None  # of the batch before
@@ -179,6 +184,8 @@ class Watch:
         FilesChanged: nothing was committed, since a file was overwritten; to be tried again.
         """
         began = time.monotonic()
+        self._expect(False)
+        self._looked_at = self._today()
         seen = self._latest = _snapshot(self._directory, self._root)
         if seen == self._seen and not self._arrivals.overdue():
             return None
@@ -206,7 +213,6 @@ class Watch:
             followed = FollowedBatch((*news, *begun), keep=self._keep)
             if not rest and not followed.sets:
                 self._seen = seen
-                self._expect(False)
                 return Turn(added, None, tuple(self._said))
             files = [file for one in [*rest, *(of.there for of in followed.sets)] for file in one.files]
             changed = max((seen[file.path][1] for file in files if file.path in seen), default=0)
@@ -248,15 +254,22 @@ class Watch:
         """Start a process before it is needed, if another set will probably be followed. whole: a set was
         analysed as a whole.
         """
-        first = bool(self._terms.at_once) and not self._followers.follows_any
-        if (whole or first) and not self._terms.once:
+        if (whole or self._terms.written) and not self._terms.once:
             self._followers.expect()
 
+    def _at_once(self, one: CaptureSet) -> bool:
+        """Whether a new set is followed."""
+        return self._terms.at_once or (bool(self._terms.written) and self._is_written(one))
+
     def _is_written(self, one: CaptureSet) -> bool:
-        """Whether somebody seems to be writing to a set: see `WatchTerms.at_once`."""
-        since = (self._today() - self._terms.at_once) * 1e9
+        """Whether somebody seems to be writing to a set that is worth it. Of several sets, only one is: they
+        are rather files that are complete.
+        """
+        if one.size < _WORTH_IT or not self._followers.ready:
+            return False
+        since = (self._looked_at - self._terms.written) * 1e9
         changed = (self._latest[file.path][1] for file in one.files if file.path in self._latest)
-        return bool(self._terms.at_once) and max(changed, default=0) >= since
+        return max(changed, default=0) >= since
 
     def _keep(self) -> None:
         """Keep states before a commit, if that costs little."""

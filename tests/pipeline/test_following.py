@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import struct
 from collections import Counter
@@ -360,15 +359,18 @@ def test_who_is_followed_at_once(
     """Of new sets, with `--once`, those that one process reads in reasonable time."""
     monkeypatch.setattr(following, "_AT_ONCE", octets)
     (tmp_path / "in" / "a.pcap").write_bytes(NINE.read_bytes())
-    watch = watched(at_once=math.inf)
+    watch = watched(at_once=True)
     turn(watch)
     assert bool(processes(watch)) == (octets > 1)
 
 
 @pytest.mark.parametrize("seconds", [-5, 1, 3])
-def test_a_set_that_is_written_is_followed_at_once(watched: Watched, tmp_path: Path, seconds: int) -> None:
+def test_a_set_that_is_written_is_followed_at_once(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
     """By a process that is there already. No set is read twice then. seconds: since the last change."""
-    watch = watched(at_once=2, today=lambda: 1000 + seconds)
+    monkeypatch.setattr(watching, "_WORTH_IT", 0)
+    watch = watched(written=2, today=lambda: 1000 + seconds)
     pieces = rotated(NINE, 4)
 
     def write(number: int, changed: int) -> None:
@@ -389,6 +391,52 @@ def test_a_set_that_is_written_is_followed_at_once(watched: Watched, tmp_path: P
     write(3, 1000)
     assert turn(watch).octets == len(pieces[3])
     assert same_as_one_run(tmp_path)
+
+
+def test_which_new_sets_are_followed_at_once(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One a batch that is large enough. A set makes room for it only if its state is written already."""
+    monkeypatch.setattr(following, "MAX_FOLLOWERS", 2)
+    monkeypatch.setattr(following, "_KEEP_SHARE", 1e9)  # no state is written until it is asked for
+    pieces = dict(zip("zabcdef", rotated(NINE, 7), strict=True))
+    least = min(map(len, pieces.values()))
+    monkeypatch.setattr(watching, "_WORTH_IT", least)
+    watch = watched(written=2, today=lambda: 1000, set_by="file")
+
+    def write(name: str, octets: bytes = b"") -> None:
+        path = tmp_path / "in" / f"{name}.pcap"
+        path.write_bytes(octets or pieces[name])
+        os.utime(path, (1000, 1000))
+
+    def followed() -> list[str]:
+        return sorted(Path(name).stem for name in processes(watch))
+
+    watch.turn()
+    write("z", pieces["z"][: least - 1])
+    turn(watch)
+    assert followed() == []
+    write("a")
+    write("b")
+    turn(watch)
+    assert followed() == ["a"] and watch._followers.ready
+    write("c")
+    turn(watch)
+    assert followed() == ["a", "c"]
+    write("d")
+    turn(watch)
+    assert followed() == ["a", "c"]
+    assert watch._states is not None
+    watch._followers.keep(watch._states, True)
+    write("e")
+    turn(watch)
+    assert followed() == ["c", "e"]
+    write("a", pieces["a"] + pieces["f"][24:])
+    assert turn(watch).octets == len(pieces["f"]) - 24
+    assert followed() == ["a", "e"]
+    folder, one, spark = str(tmp_path / "in"), tmp_path / "whole", None
+    Here(spark, make_plan(capture_sets([folder], "file"), 1, "chain"), None, [folder]).write(str(one))
+    assert contents(tmp_path / "lake") == contents(one)
 
 
 def test_what_its_process_cannot_go_on_with(watched: Watched, tmp_path: Path) -> None:

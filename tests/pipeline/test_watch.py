@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -432,34 +434,51 @@ def test_signals(tmp_path: Path, which: signal.Signals) -> None:
     assert {one.name for one in lake.iterdir()} == {"runs", *contents(lake)}
 
 
-def test_a_followed_set(tmp_path: Path) -> None:
-    """From the third batch on, the command reads what is new, and its processes end with it."""
+def longer(capture: bytes, octets: int) -> bytes:
+    """The capture with at least so many octets more: records behind its first one, which are no frames."""
+    seconds, microseconds, size, _ = struct.unpack_from("<4I", capture, 24)
+    record = struct.pack("<4I", seconds, microseconds, 60_000, 60_000) + bytes(60_000)
+    second = 24 + 16 + size
+    return capture[:second] + record * -(-octets // len(record)) + capture[second:]
+
+
+@pytest.mark.parametrize("size", [0, 8 << 20])
+def test_a_followed_set(tmp_path: Path, size: int) -> None:
+    """The command reads what is new, and its processes end with it. It does so from the third batch on; from
+    the second one on, if the set was large when it was found, and somebody seemed to be writing to it.
+    """
     folder, lake = tmp_path / "in", tmp_path / "lake"
     folder.mkdir()
     octets = NINE.read_bytes()
+    ends = [len(octets) * number // 4 for number in range(5)]
+    pieces = [octets[start:end] for start, end in itertools.pairwise(ends)]
+    pieces[0] = longer(pieces[0], size)
     with started(folder, "--out", lake, "--every", "0.1s") as process:
         try:
             assert process.stdout is not None
             capture = tmp_path / "a.pcap"
-            for number in range(1, 5):
+            for number, piece in enumerate(pieces, 1):
                 # At once, and not empty at first: a look may begin at any moment.
                 with capture.open("ab", buffering=0) as file:
-                    file.write(octets[len(octets) * (number - 1) // 4 : len(octets) * number // 4])
+                    file.write(piece)
                 if number == 1:
+                    later = time.time() + 3600
+                    os.utime(capture, (later, later))
                     capture = capture.rename(folder / "a.pcap")
                 assert f" batch {number}: 1 file new or longer; 1 file" in process.stdout.readline()
             children = Path(f"/proc/{process.pid}/task")
-            followers = [pid for one in children.glob("*/children") for pid in one.read_text().split()]
+            processes = [pid for one in children.glob("*/children") for pid in one.read_text().split()]
             process.send_signal(signal.SIGTERM)
             assert process.communicate(timeout=120) == ("", "")
         finally:
             process.kill()
     assert process.returncode == 0 and same_as_one_run(lake, folder)
     rows = Lake(str(lake)).run_rows()
-    assert [row["octets"] for row in rows][2:] == [
-        len(octets) * number // 4 - len(octets) * (number - 1) // 4 for number in (3, 4)
-    ]
-    assert len(followers) == 1 and not Path(f"/proc/{followers[0]}").exists()
+    sizes = [len(piece) for piece in pieces]
+    read_twice = 0 if size else sizes[0]
+    assert [row["octets"] for row in rows] == [sizes[0], read_twice + sizes[1], *sizes[2:]]
+    # One follows the set, and one waits for another set.
+    assert len(processes) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in processes)
 
 
 def test_command(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
