@@ -10,20 +10,22 @@ A state only saves time. It is used only if the lake has just the rows that it g
 committed, no run since then has replaced rows, and the files with open rows are there still. The state before
 is deleted behind the commit. So whenever a run dies, one of both is of what the lake has. If none is, the set
 is analysed anew as a whole. So it is with a state of another version of the package, of other options or
-another policy, and with one that is damaged.
+another policy, and with one that is damaged. With a capture set for each file, there would be more and more
+states, of which hardly one is ever used: `vacuum` leaves a number of them.
 """
 
 import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from amqpscope import __version__
 from amqpscope.analysis import table
 from amqpscope.pipeline.capture_set import CaptureSet
-from amqpscope.pipeline.inputs import CaptureFile, Trouble, address, escaped
+from amqpscope.pipeline.inputs import CaptureFile, Trouble, address, escaped, has_identity
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.object_classes import NotLoaded
 from amqpscope.pipeline.rows import RowTerms
@@ -34,6 +36,9 @@ from amqpscope.pipeline.tags import Tags
 __all__ = ["States", "Stored", "opened", "sweep"]
 
 _MAGIC: Final = b"amqpscope state\n"
+MAX_STATES: Final = 64
+"""States that `sweep` leaves, beside those that are needed: the files that they name are not put together."""
+
 _ANEW: Final = "all files of the set are read again"
 
 
@@ -196,32 +201,47 @@ def opened(lake: Lake) -> frozenset[str]:
     """The paths of the files with open rows that states go on from."""
     found: set[str] = set()
     for name in lake.directory.states():
-        try:
-            octets = lake.directory.state(name)
-            if octets is not None:
-                found |= Stored.load(octets).open
-        except NotLoaded:
-            continue
+        with suppress(NotLoaded):
+            found |= _stored(lake, name).open
     return frozenset(found)
 
 
 def sweep(lake: Lake) -> int:
-    """Delete the states that go on from no rows of the lake; gives how many."""
-    gone = 0
-    for name in lake.directory.states():
+    """Delete the states that go on from no rows of the lake; gives how many. Of too many states, those of the
+    earliest runs go, too, unless files of their sets are gone.
+    """
+    states = lake.directory.states()
+    numbers = {run.name: run.number for run in lake.runs()}
+    used: list[tuple[int, str]] = []
+    for name in states:
         try:
-            octets = lake.directory.state(name)
-            used = octets is not None and _used(lake, Stored.load(octets))
+            stored = _stored(lake, name)
         except NotLoaded:
-            used = False
-        if not used:
+            continue
+        if stored.code == _code() and _belongs(lake, stored):
+            used.append((numbers[stored.run], name))
+    left = {name for _, name in used}
+    for _, name in sorted(used)[:-MAX_STATES]:
+        with suppress(NotLoaded):
+            if _is_complete(_stored(lake, name)):
+                left.discard(name)
+    for name in states:
+        if name not in left:
             lake.directory.forget_state(name)
-            gone += 1
-    return gone
+    return len(states) - len(left)
 
 
-def _used(lake: Lake, stored: Stored) -> bool:
-    return stored.code == _code() and _belongs(lake, stored)
+def _stored(lake: Lake, name: str) -> Stored:
+    """The state of this name. NotLoaded: there is none."""
+    octets = lake.directory.state(name)
+    if octets is None:
+        raise NotLoaded("is gone")
+    return Stored.load(octets)
+
+
+def _is_complete(stored: Stored) -> bool:
+    """Whether a set could be read again without its state: all its files are there."""
+    return all(has_identity(file, file.identity) for file in stored.one.files if file.identity)
 
 
 def _name(source: str) -> str:
