@@ -133,6 +133,8 @@ def options(
 
 def run(arguments: list[str]) -> int:
     """Run the command line; give its exit status. Whatever fails ends in one line on standard error."""
+    # Before pyarrow is loaded: its own allocator takes longer, and keeps memory that a watch has freed.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     if not _prepare_streams():
         return _failed("standard output is closed")
     with paging(arguments):

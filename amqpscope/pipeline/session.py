@@ -116,6 +116,8 @@ def _started(
         "spark.ui.showConsoleProgress": "false",
         # Workers are started with -m, which would make them import what lies in the directory they are in.
         "spark.executorEnv.PYTHONSAFEPATH": "1",
+        # Those of a cluster do not get the environment of the command (see `cli.main`).
+        "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
     }
     if (master or "").startswith("local"):
         # Nothing has to reach the driver from elsewhere, so nothing is to be able to.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import amqpscope.analysis.connection
@@ -37,3 +40,25 @@ def test_the_collector_of_a_worker_does_not_look_through_what_is_loaded(spark: A
 
     rows = spark.range(0, 2, 1, 1).mapInArrow(WorkerTask(frozen), "frozen long").collect()
     assert all(row.frozen > 10_000 for row in rows)
+
+
+def test_arrow_has_the_allocator_that_gives_memory_back(spark: Any) -> None:
+    """In workers, and in the process of a command."""
+
+    def backend(batches: Any) -> Any:
+        import pyarrow as pa
+
+        for _ in batches:
+            yield pa.RecordBatch.from_arrays([pa.array([pa.default_memory_pool().backend_name])], ["name"])
+
+    rows = spark.range(0, 2, 1, 1).mapInArrow(backend, "name string").collect()
+    assert {row.name for row in rows} == {"system"}
+    code = (
+        "from amqpscope.cli.main import run; run(['--version'])\n"
+        "import pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout.splitlines()[-1] == "system"
