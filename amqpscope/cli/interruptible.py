@@ -34,10 +34,12 @@ class _Work(threading.Thread):
         super().__init__(daemon=True)
         self.status: int | None = None
         self.error: BaseException | None = None
+        self.began = False
         self.over = threading.Event()  # an interrupted `join` takes a thread for ended that is not
         self._command = command
 
     def run(self) -> None:
+        self.began = True
         try:
             self.status = self._command()
         except BaseException as error:  # it is raised again by who waits
@@ -81,14 +83,14 @@ def interruptible(
                     work.start()
                     work.wait()
                 except KeyboardInterrupt:
-                    if ask is None or work.ident is None:
+                    if ask is None or not work.began:
                         raise
                     ask()
                     work.wait()
             except KeyboardInterrupt:
                 for _ in range(int(_PATIENCE / _AGAIN)):
                     cancel()
-                    if work.over.wait(_AGAIN):
+                    if not work.began or work.over.wait(_AGAIN):
                         break
                 work.error = None  # it holds what the command has opened
                 if work.status is None:

@@ -18,6 +18,7 @@ from support.cluster import LIGHT_JAVA
 from support.lakes import CAPTURES, records, written
 
 from amqpscope.cli.interruptible import interruptible
+from amqpscope.cli.status import Status
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGINT")
 
@@ -35,6 +36,21 @@ def test_a_signal_that_another_thread_gets(which: signal.Signals) -> None:
         return int(asked.wait(DEADLINE))
 
     assert interruptible(command, ask=asked.set)() == 1
+
+
+def test_a_signal_before_the_command_has_begun(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing has to be waited for. The command is not asked."""
+
+    def start(_: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    cancelled: list[int] = []
+    ended = interruptible(lambda: 0, lambda: cancelled.append(1), lambda: pytest.fail("it was asked"))
+    assert ended() == Status.TERMINATED and len(cancelled) == 1
+    assert capsys.readouterr().err.endswith("ended by a signal; the last batch was not added\n")
 
 
 def _until(what: Callable[[], object], process: subprocess.Popen[str] | None = None) -> None:
