@@ -466,8 +466,8 @@ class Lake:
             self.directory.delete(path)
 
     def vacuum(self, hours: int, often: bool = False) -> int:
-        """Delete the files that no table has had for so many hours, and states of which no use can be made;
-        gives how many. PipelineError: see `written` and `refuse`.
+        """Delete the files that no table has had for so many hours, and states (see `states.sweep`); gives
+        how many. PipelineError: see `written` and `refuse`.
 
         What the logs of the tables have from the time before goes, too. often: see `DeltaTables.vacuum`.
         """

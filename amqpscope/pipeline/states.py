@@ -11,7 +11,7 @@ committed, no run since then has replaced rows, and the files with open rows are
 is deleted behind the commit. So whenever a run dies, one of both is of what the lake has. If none is, the set
 is analysed anew as a whole. So it is with a state of another version of the package, of other options or
 another policy, and with one that is damaged. With a capture set for each file, there would be more and more
-states, of which hardly one is ever used: `vacuum` leaves a number of them.
+states, of which hardly one is ever used: `vacuum` leaves the last ones.
 """
 
 import functools
@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 from amqpscope import __version__
 from amqpscope.analysis import table
 from amqpscope.pipeline.capture_set import CaptureSet
-from amqpscope.pipeline.inputs import CaptureFile, Trouble, address, escaped, has_identity
+from amqpscope.pipeline.inputs import CaptureFile, Trouble, address, escaped
 from amqpscope.pipeline.lake import Lake
 from amqpscope.pipeline.object_classes import NotLoaded
 from amqpscope.pipeline.rows import RowTerms
@@ -37,7 +37,9 @@ __all__ = ["States", "Stored", "opened", "sweep"]
 
 _MAGIC: Final = b"amqpscope state\n"
 MAX_STATES: Final = 64
-"""States that `sweep` leaves, beside those that are needed: the files that they name are not put together."""
+"""States of sets of one file that `sweep` leaves. Files of the lake that a state names are not put together
+with others.
+"""
 
 _ANEW: Final = "all files of the set are read again"
 
@@ -207,24 +209,24 @@ def opened(lake: Lake) -> frozenset[str]:
 
 
 def sweep(lake: Lake) -> int:
-    """Delete the states that go on from no rows of the lake; gives how many. Of too many states, those of the
-    earliest runs go, too, unless files of their sets are gone.
+    """Delete the states that go on from no rows of the lake; gives how many. Of too many of sets of one file,
+    those of the earliest runs go, too. A set of several files may lose the first of them, and could not be
+    read again then.
     """
     states = lake.directory.states()
     numbers = {run.name: run.number for run in lake.runs()}
-    used: list[tuple[int, str]] = []
+    left: set[str] = set()
+    of_one_file: list[tuple[int, str]] = []
     for name in states:
         try:
             stored = _stored(lake, name)
         except NotLoaded:
             continue
         if stored.code == _code() and _belongs(lake, stored):
-            used.append((numbers[stored.run], name))
-    left = {name for _, name in used}
-    for _, name in sorted(used)[:-MAX_STATES]:
-        with suppress(NotLoaded):
-            if _is_complete(_stored(lake, name)):
-                left.discard(name)
+            left.add(name)
+            if len(stored.one.files) == 1:
+                of_one_file.append((numbers[stored.run], name))
+    left -= {name for _, name in sorted(of_one_file)[:-MAX_STATES]}
     for name in states:
         if name not in left:
             lake.directory.forget_state(name)
@@ -237,11 +239,6 @@ def _stored(lake: Lake, name: str) -> Stored:
     if octets is None:
         raise NotLoaded("is gone")
     return Stored.load(octets)
-
-
-def _is_complete(stored: Stored) -> bool:
-    """Whether a set could be read again without its state: all its files are there."""
-    return all(has_identity(file, file.identity) for file in stored.one.files if file.identity)
 
 
 def _name(source: str) -> str:

@@ -375,22 +375,22 @@ def test_vacuum(tmp_path: Path) -> None:
 
 
 def test_vacuum_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It leaves the last state, and the one without which a set would be cut: a file of `a` is gone."""
+    """Of sets with one file, it leaves the last state. A set with more files may lose the first of them."""
     monkeypatch.setattr(states, "MAX_STATES", 1)
     captures = [NINE, TEN, CAPTURES / "rhea-proton-ipv6.pcap", CAPTURES / "amqplib-channel-errors.pcap"]
     pieces = {name: rotated(capture, 3) for name, capture in zip("abcd", captures, strict=True)}
     set_by = "([a-d])_"
     for name, octets in pieces.items():
-        for number in (0, 1):
+        for number in (0, 1) if name == "a" else (0,):
             grow(tmp_path, octets[number], f"{name}_{number}.pcap")
         once(tmp_path, set_by=set_by)
-    (tmp_path / "in" / "a_0.pcap").unlink()
     assert Lake(str(tmp_path / "lake")).vacuum(1) == 2
     found = (tmp_path / "lake" / "_state").iterdir()
     assert {states.Stored.load(path.read_bytes()).source for path in found} == {"a", "d"}
-    for name in "ab":
-        grow(tmp_path, pieces[name][2], f"{name}_2.pcap")
-    news = len(pieces["a"][2]) + sum(map(len, pieces["b"]))
+    (tmp_path / "in" / "a_0.pcap").unlink()
+    grow(tmp_path, pieces["a"][2], "a_2.pcap")
+    grow(tmp_path, pieces["b"][1], "b_1.pcap")
+    news = len(pieces["a"][2]) + len(pieces["b"][0]) + len(pieces["b"][1])
     assert read(once(tmp_path, set_by=set_by)) == (news, 1)
 
 
