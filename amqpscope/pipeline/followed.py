@@ -296,6 +296,7 @@ def start_process() -> "subprocess.Popen[bytes]":
         [sys.executable, "-P", "-c", "from amqpscope.pipeline.follower import main; main()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        process_group=0,  # Ctrl-C is for the command, which ends this process
         env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
     )
 

@@ -1,9 +1,10 @@
 """Capture sets that are followed while their files are written: each batch of a watch reads only what is new.
 
-A set that is being written when it is first found is followed from then on. Any other is analysed as a whole
-then, and once more when it has changed; it is followed from this second time on. The analysis of a set that
-is followed stays in a process of its own (`follower`). Each batch writes the rows of what is over by then,
-which stay, and *open* rows, of what is not over: these are replaced by the next batch.
+A set is analysed as a whole when it is first found, and once more when it is in the lake and has changed. The
+second analysis stays in a process of its own (`follower`), and the set is followed from then on; so does the
+first one, if somebody seems to be writing to the set, and a process is there already. Each batch writes the
+rows of what is over by then, which stay, and *open* rows, of what is not over: these are replaced by the next
+batch.
 
 Between two batches, the processes read on in what is there by then. The rows wait for the next batch.
 
@@ -20,6 +21,7 @@ them is known. The last file that was read has to be there, since what was writt
 missing. Such a set could not be read again, so its state is kept with each batch.
 """
 
+import contextlib
 import os
 import subprocess
 import time
@@ -246,15 +248,21 @@ class Followers:
         """A set will probably be followed: its process is started now, so that the batch does not wait for
         that.
         """
-        if self._allowed and self._spare is None:
-            self._spare = start_process()
+        if self._allowed and not self.ready:
+            self._end_spare()
+            with contextlib.suppress(OSError):  # so it is started when it is needed
+                self._spare = start_process()
+
+    def _end_spare(self) -> None:
+        if self._spare is not None:
+            end_process(self._spare)
+            self._spare = None
 
     def _start(self, followed: Followed) -> None:
         """Start the process of a set."""
+        if not self.ready:
+            self._end_spare()  # it was killed
         spare, self._spare = self._spare, None
-        if spare is not None and spare.poll() is not None:
-            end_process(spare)  # it was killed
-            spare = None
         followed.start(spare)
 
     def _room(self, states: States, cheaply: bool = False) -> bool:
@@ -293,9 +301,7 @@ class Followers:
         """Follow nothing any more."""
         for followed in list(self._followed.values()):
             self._drop(followed)
-        if self._spare is not None:
-            end_process(self._spare)
-            self._spare = None
+        self._end_spare()
 
     def fail(self) -> None:
         """A batch was not committed: the processes know more than the lake has. Those that had others before

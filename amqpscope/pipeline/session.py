@@ -117,7 +117,7 @@ def _started(
         # Workers are started with -m, which would make them import what lies in the directory they are in.
         "spark.executorEnv.PYTHONSAFEPATH": "1",
         # Those of a cluster do not get the environment of the command (see `cli.main`).
-        "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
+        "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": os.environ.get("ARROW_DEFAULT_MEMORY_POOL", "system"),
     }
     if (master or "").startswith("local"):
         # Nothing has to reach the driver from elsewhere, so nothing is to be able to.

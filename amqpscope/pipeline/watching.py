@@ -58,9 +58,10 @@ class WatchTerms(NamedTuple):
 
     policy: gives what findings are held to, on the day of the batch. keep: hours after which files are
     deleted that have left the tables. follow: whether sets are followed that change. at_once: new ones, too.
-    written: one of the new ones, if a file of it has changed in so many seconds before the turn. fresh: no
-    state is used that an earlier run has kept. lateness: seconds that a new file waits (see `arrivals`).
-    once: there will be no other turn. The others, and tags: see `Analysis.write` and `capture_sets`.
+    written: one of the new ones, if a file of it has changed in so many seconds before the turn; 0 if there
+    is only one turn. fresh: no state is used that an earlier run has kept. lateness: seconds that a new file
+    waits (see `arrivals`). once: there will be no other turn. The others, and tags: see `Analysis.write` and
+    `capture_sets`.
     """
 
     set_by: str
@@ -184,7 +185,7 @@ class Watch:
         FilesChanged: nothing was committed, since a file was overwritten; to be tried again.
         """
         began = time.monotonic()
-        self._expect(False)
+        self._expect()
         self._looked_at = self._today()
         seen = self._latest = _snapshot(self._directory, self._root)
         if seen == self._seen and not self._arrivals.overdue():
@@ -247,14 +248,12 @@ class Watch:
         )
         self._grown = True
         self._followers.settle(self._states)
-        self._expect(bool(rest))
+        self._expect()
         return Turn(added, batch, tuple(self._said))
 
-    def _expect(self, whole: bool) -> None:
-        """Start a process before it is needed, if another set will probably be followed. whole: a set was
-        analysed as a whole.
-        """
-        if (whole or self._terms.written) and not self._terms.once:
+    def _expect(self) -> None:
+        """Start a process before it is needed."""
+        if self._terms.written:
             self._followers.expect()
 
     def _at_once(self, one: CaptureSet) -> bool:
