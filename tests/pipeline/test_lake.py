@@ -313,7 +313,7 @@ def test_what_is_known_of_a_lake_is_not_read_again(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(one, "_all_rows", rows)
     for kind in (REPLACE, REPLACE, COMPACT, REPLACE):
         commit(lake, kind=kind)
-        assert one.run_rows() == Lake(str(lake)).run_rows() and one.runs()[-1] == Lake(str(lake)).written()
+        assert one.runs() == Lake(str(lake)).runs() and one.runs()[-1] == Lake(str(lake)).written()
     assert read == [2, 1, 1, 1]
 
     opened = Counter[str]()
