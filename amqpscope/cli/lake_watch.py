@@ -77,7 +77,7 @@ _TRIES = 3
 """How often one look is tried if files are overwritten meanwhile."""
 
 _WRITTEN = 2.0
-"""Who writes to a file has done so in the last seconds, so many at most."""
+"""Seconds since the last change of a file in which somebody seems to be writing to it."""
 
 _READ_ON_EVERY = 1.0
 """Seconds after which files that are followed are read on while the next look is waited for."""

@@ -258,11 +258,11 @@ class Watch:
 
     def _at_once(self, one: CaptureSet) -> bool:
         """Whether a new set is followed."""
-        return self._terms.at_once or (bool(self._terms.written) and self._is_written(one))
+        return self._terms.at_once or self._is_written(one)
 
     def _is_written(self, one: CaptureSet) -> bool:
-        """Whether somebody seems to be writing to a set that is worth it. Of several sets, only one is: they
-        are rather files that are complete.
+        """Whether somebody seems to be writing to a set that is worth it, and a process waits for one. So at
+        most one set in a batch is followed at once: several new files at a time are probably complete.
         """
         if one.size < _WORTH_IT or not self._followers.ready:
             return False
